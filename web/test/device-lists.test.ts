@@ -11,7 +11,7 @@ import {
 import { type DeviceTableRow, rowOf } from "../src/features/devices/shared/device-row.ts";
 import { deviceOf } from "./devices.ts";
 
-const all: DeviceSelection = { condition: {}, pointers: [], newestFirst: false };
+const all: DeviceSelection = { condition: {}, pointers: [], order: "asc" };
 const under = (condition: DeviceCondition): DeviceSelection => ({ ...all, condition });
 const row = (id: string, changes: Partial<DeviceTableRow> = {}): DeviceTableRow => ({
   ...rowOf(deviceOf(id)),
@@ -85,7 +85,7 @@ describe("a list of devices that is kept up to date", () => {
   });
 
   test("has the newest device first where it begins with those, also before all are read", () => {
-    const newest = { ...all, newestFirst: true };
+    const newest = { ...all, order: "desc" as const };
     const changes: DeviceChange[] = [
       { kind: "row", row: row("old", { createdAt: "2025-01-01T00:00:00.000Z" }) },
       { kind: "row", row: row("d", { createdAt: at }) },
@@ -146,9 +146,16 @@ describe("the order of devices", () => {
   ];
   const ids = (ordered: readonly DeviceTableRow[]) => ordered.map(({ id }) => id).join("");
 
-  test("is by value, then by id; those without a value stand last both ways", () => {
-    expect(ids(inOrder(rows, { column: "firmware", descending: false }, []))).toBe("cadb");
-    expect(ids(inOrder(rows, { column: "firmware", descending: true }, []))).toBe("adcb");
+  test("is by value, then by id; those without a value are last both ways", () => {
+    const named = rows.map((one) => ({ ...one, name: one.firmware }));
+    expect(ids(inOrder(named, { column: "name", descending: false }, []))).toBe("cadb");
+    expect(ids(inOrder(named, { column: "name", descending: true }, []))).toBe("adcb");
+  });
+
+  test("is that of the server where it has one: none is less, and equal ones are in the order of creation", () => {
+    const created = rows.map((one, nth) => ({ ...one, createdAt: `2026-01-0${9 - nth}T00:00:00.000Z` }));
+    expect(ids(inOrder(created, { column: "firmware", descending: false }, []))).toBe("bcda");
+    expect(ids(inOrder(created, { column: "firmware", descending: true }, []))).toBe("adcb");
   });
 
   test("is the same when it begins at an earlier one, of which some are gone, changed or new", () => {

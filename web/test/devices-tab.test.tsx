@@ -33,6 +33,28 @@ test("the list of devices begins with the newest and counts all of them before t
   expect(window.location.search).toBe("?direction=ascending");
 });
 
+test("the list is sorted by the server where that can, without reading all of it", async () => {
+  await using page = await showPage(<DevicesTab />, {
+    [`GET ${devices}`]: () => [
+      200,
+      listOf("b", "a"),
+      { "Total-Count": "1500", Link: `<${devices}?limit=100&after=9>; rel="next"` },
+    ],
+  });
+  await screen.findByText(/^\d+ of 1,500 devices read$/);
+  for (const [name, order] of [
+    ["Version", "version"],
+    ["Version", "-version"],
+    ["Last seen", "last_seen"],
+    ["Last seen", "-last_seen"],
+  ]) {
+    const heading = screen.getByRole("columnheader", { name: name ?? "" });
+    await page.user.click(within(heading).getByRole("button"));
+    await waitFor(() => expect(page.requests).toContain(`GET ${devices}?limit=100&order=${order}`));
+    await waitFor(() => expect(links().slice(0, 2)).toEqual(["b", "a"]));
+  }
+});
+
 test("an empty list says what to do, and an empty choice how to widen it", async () => {
   window.history.replaceState(null, "", "/devices?filter=pump&online=true");
   await using page = await showPage(<DevicesTab />, { [`GET ${devices}`]: () => [200, []] });

@@ -46,7 +46,7 @@ describe("frames of the stream", () => {
   });
 
   test("that come while a page is read are not undone by what it brings", async () => {
-    const queryKey = [...queryKeys.deviceLists, { condition: {}, pointers: [], newestFirst: true }];
+    const queryKey = [...queryKeys.deviceLists, { condition: {}, pointers: [], order: "desc" }];
     const page = (id: string, next: string | null) => ({ rows: [rowOf(deviceOf(id))], next, total: null });
     const { take, stop } = applyAroundReads(queries, (frames) => applyFrames(queries, frames));
     queries.setQueryData<DevicePages>(queryKey, { pages: [page("a", "1")], pageParams: [null] });

@@ -10,7 +10,14 @@ import {
   pageOf,
 } from "./contract.ts";
 import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
-import { CreatedDevice, Device, DeviceCredentials, DeviceListItem, NewDevice } from "./model/device.ts";
+import {
+  CreatedDevice,
+  Device,
+  DeviceCredentials,
+  DeviceListItem,
+  DeviceListOrder,
+  NewDevice,
+} from "./model/device.ts";
 import { DeviceCondition } from "./model/device-condition.ts";
 import { DeviceFacets, facetNames } from "./model/device-facets.ts";
 import { DeviceId } from "./model/device-id.ts";
@@ -70,15 +77,17 @@ export const devices = defineContract({
   service: "devices",
   version: 1,
   methods: {
-    /** Oldest first. `limit` is the most that the caller still wants; a page may hold fewer. */
+    /**
+     * Oldest first unless `order` says otherwise. `limit` is the most that the caller still wants; a page may hold
+     * fewer.
+     */
     listDevices: {
       ...idempotent,
       deadlineMs: 10_000,
       in: z.object({
         limit: z.int().min(1).optional(),
         after: z.string().optional(),
-        /** Of their creation; ascending by default. */
-        order: z.enum(["asc", "desc"]).optional(),
+        order: DeviceListOrder.optional(),
         online: z.boolean().optional(),
         /** Substring of id, name or a label. */
         filter: z.string().optional(),

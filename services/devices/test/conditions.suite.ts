@@ -177,6 +177,10 @@ export function describeConditions(adapter: string, create: () => Promise<StoreU
       expect((await use.count(condition)).total).toBe(ids.length);
       const listed = await use.list({ where: condition, order: "desc", limit: 5 });
       expect(listed.items.map(({ id }) => id)).toEqual(ids.toReversed().slice(0, 5));
+      const all = await use.list({ where: condition, order: "-last_seen" });
+      const seen = all.items.map(({ last_seen }) => last_seen ?? "");
+      expect(seen).toEqual(seen.toSorted().toReversed());
+      expect(all.items.map(({ id }) => id).sort()).toEqual(ids.toSorted());
     });
 
     const part = fc.constantFrom(

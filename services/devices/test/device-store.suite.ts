@@ -27,15 +27,15 @@ export function newDevice(
 }
 
 /** The ids of all devices, in pages of a thousand. */
-export async function walkDevices(store: DeviceStore, newestFirst = false): Promise<string[]> {
+export async function walkDevices(store: DeviceStore, descending = false): Promise<string[]> {
   const walked: string[] = [];
   let after: string | undefined;
   do {
     const page =
-      (await store.list({ newestFirst, limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ??
+      (await store.list({ descending, limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ??
       [];
     walked.push(...page.map(({ id }) => id));
-    after = page.at(-1)?.position;
+    after = page.at(-1)?.cursor;
   } while (after !== undefined);
   return walked;
 }
@@ -126,7 +126,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       for (const id of ["z", "m", "a", "k"]) await insert(newDevice(id));
       const first = (await store.list({ limit: 2 }, signal)) ?? [];
       expect(first.map(({ id }) => id)).toEqual(["z", "m"]);
-      const after = first.at(-1)?.position ?? "";
+      const after = first.at(-1)?.cursor ?? "";
       await store.beginOperation("m", [null], deleting, signal);
       await store.remove("m", "d", signal);
       await insert(newDevice("b"));
@@ -136,15 +136,103 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
 
     test("a list is also read from the newest device back, with a filter or without", async () => {
       for (const id of ["z", "m", "a", "k"]) await insert(newDevice(id, { name: `n${id < "n"}` }));
-      const first = (await store.list({ newestFirst: true, limit: 2 }, signal)) ?? [];
+      const first = (await store.list({ descending: true, limit: 2 }, signal)) ?? [];
       expect(first.map(({ id }) => id)).toEqual(["k", "a"]);
-      const after = first.at(-1)?.position ?? "";
+      const after = first.at(-1)?.cursor ?? "";
       await insert(newDevice("b"));
-      expect(await listIds({ newestFirst: true, after })).toEqual(["m", "z"]);
-      expect(await listIds({ newestFirst: true, after, limit: 1, condition: { words: ["ntrue"] } })).toEqual([
+      expect(await listIds({ descending: true, after })).toEqual(["m", "z"]);
+      expect(await listIds({ descending: true, after, limit: 1, condition: { words: ["ntrue"] } })).toEqual([
         "m",
       ]);
-      expect(await listIds({ newestFirst: true, condition: { words: ["ntrue"] } })).toEqual(["k", "a", "m"]);
+      expect(await listIds({ descending: true, condition: { words: ["ntrue"] } })).toEqual(["k", "a", "m"]);
+    });
+
+    describe("in the order of a value", () => {
+      const fleet = [
+        ["a", "2", 50],
+        ["b", null, null],
+        ["c", "10", 50],
+        ["d", "2", 70],
+        ["e", null, 50],
+        ["f", "", null],
+        ["g", "2", 20],
+      ] as const;
+      const orders = {
+        version: ["b", "e", "f", "c", "a", "d", "g"],
+        last_seen: ["b", "f", "g", "a", "c", "e", "d"],
+      } as const;
+
+      beforeEach(async () => {
+        for (const [id, version] of fleet) {
+          const device = newDevice(id, { name: id < "d" ? "early" : "late" });
+          const reported: JsonObject = version === null ? {} : { ota: { fw_version: version } };
+          await insert({ ...device, shadow: { ...device.shadow, reported } });
+        }
+        const seen = fleet.flatMap(([id, , seen_at]) =>
+          seen_at === null ? [] : [{ id, online: false, seen_at }],
+        );
+        await store.recordPresence(seen, signal);
+        await insert(newDevice("hidden"), creating);
+      });
+
+      const pages = async (
+        listing: Omit<Parameters<DeviceStore["list"]>[0], "after" | "limit">,
+        limit: number,
+      ) => {
+        const ids: string[] = [];
+        for (let after: string | undefined; ; ) {
+          const page = await store.list({ ...listing, limit, ...(after && { after }) }, signal);
+          ids.push(...(page ?? []).map(({ id }) => id));
+          after = page?.at(-1)?.cursor;
+          if (after === undefined) return ids;
+        }
+      };
+
+      test.each(["version", "last_seen"] as const)(
+        "by %s each device is listed once, whatever the length of a page",
+        async (by) => {
+          for (const limit of [1, 2, 3, 7, 100]) {
+            expect([limit, await pages({ by }, limit)]).toEqual([limit, orders[by]]);
+            expect([limit, await pages({ by, descending: true }, limit)]).toEqual([
+              limit,
+              orders[by].toReversed(),
+            ]);
+          }
+        },
+      );
+
+      test.each(["version", "last_seen"] as const)("by %s a condition selects", async (by) => {
+        for (const condition of [{ words: ["early"] }, { contained: ["fw_version"] }]) {
+          const met = await listIds({ condition });
+          const expected = orders[by].filter((id) => met.includes(id));
+          expect(expected.length).toBeGreaterThan(2);
+          expect(await pages({ by, condition }, 2)).toEqual(expected);
+          expect(await pages({ by, condition, descending: true }, 2)).toEqual(expected.toReversed());
+        }
+      });
+
+      test("a list goes on after a device that was changed or removed meanwhile", async () => {
+        const [, second] = (await store.list({ by: "version", limit: 5 }, signal))?.slice(-2) ?? [];
+        expect(second?.id).toBe("a");
+        await store.beginOperation("a", [null], deleting, signal);
+        await store.remove("a", "d", signal);
+        const after = second?.cursor ?? "";
+        expect(await listIds({ by: "version", after })).toEqual(["d", "g"]);
+        expect(await listIds({ by: "version", descending: true, after })).toEqual(["c", "f", "e", "b"]);
+      });
+
+      test("a cursor of another order is reported", async () => {
+        const cursorIn = async (by: "version" | "last_seen") =>
+          (await store.list({ by, descending: true, limit: 1 }, signal))?.[0]?.cursor ?? "";
+        const after = await cursorIn("version");
+        expect(await store.list({ by: "last_seen", after, limit: 1 }, signal)).toBeNull();
+        expect(await store.list({ after, limit: 1 }, signal)).toBeNull();
+        expect(
+          await store.list({ by: "version", after: await cursorIn("last_seen"), limit: 1 }, signal),
+        ).toBeNull();
+        for (const invalid of ["7", "x", "", "bnVsbA", "WzEuNSxudWxsXQ"])
+          expect(await store.list({ by: "version", after: invalid, limit: 1 }, signal)).toBeNull();
+      });
     });
 
     test("an invalid position is reported", async () => {

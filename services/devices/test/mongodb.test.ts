@@ -58,6 +58,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
         deviceQueries.between(1_000, 1_100),
         { ...deviceQueries.between(1_000, 1_100), ...deviceQueries.meeting({ words: ["x"] }) },
       ],
+      by_version: [deviceQueries.inRange("firmware", { value: "9", after: 5 }, false)],
       told_online: [deviceQueries.online()],
       marked: [deviceQueries.marked(), deviceQueries.hidden()],
     };
@@ -122,7 +123,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
       expect(outcomes.filter((outcome) => outcome === "inserted")).toHaveLength(3);
     }
     const listed = (await replicas[0]?.list({ limit: 100 }, signal)) ?? [];
-    const places = listed.map(({ position }) => Number(position));
+    const places = listed.map(({ cursor }) => Number(cursor));
     expect(places).toHaveLength(30);
     expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
   });

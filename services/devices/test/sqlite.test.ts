@@ -8,6 +8,7 @@ import {
   createSqliteDeviceStore,
   deviceQueries,
 } from "../src/store/device-store.sqlite.ts";
+import type { OrderedRange } from "../src/store/list-order.ts";
 import { describeConditions } from "./conditions.suite.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
@@ -64,7 +65,7 @@ test("a condition finds its devices by an index, or reads narrow rows in the ord
       .all()
       .map((row) => String(row.detail))
       .join("; ");
-  const { list, containing, count, countBy } = conditionalQueries;
+  const { list, listRange, containing, count, countBy } = conditionalQueries;
   expect(planOf(list({}, false))).toMatch(/^SEARCH devices USING .*\(rowid>\?\)$/);
   expect(planOf(list({}, true))).toMatch(/^SEARCH devices USING .*\(rowid<\?\)$/);
   expect(planOf(list({ words: ["x"] }, false))).toMatch(/^SEARCH devices USING .*\(rowid>\?\)/);
@@ -72,6 +73,17 @@ test("a condition finds its devices by an index, or reads narrow rows in the ord
     /^SEARCH devices USING INTEGER PRIMARY KEY \(rowid=\?\).*SEARCH device_labels USING PRIMARY KEY \(label=\?\)/,
   );
   expect(planOf(list({ versions: ["1"] }, false))).toMatch(/devices_version \(firmware=\? AND rowid>\?\)$/);
+  for (const by of ["version", "last_seen"] as const) {
+    const index = by === "version" ? "devices_version (firmware" : "devices_last_seen (last_seen";
+    for (const descending of [false, true]) {
+      const rangeOf = (range: OrderedRange) => planOf(listRange({}, { by, descending }, range));
+      expect(rangeOf({ value: null, after: 7 })).toContain(`${index}=? AND rowid${descending ? "<" : ">"}?)`);
+      expect(rangeOf({ beyond: "1" })).toContain(`${index}${descending ? "<" : ">"}?)`);
+      expect(rangeOf({ beyond: null })).toContain(`${index}`);
+      for (const range of [{ value: "1", after: 7 }, { beyond: "1" }, { beyond: null }])
+        expect(rangeOf(range)).not.toContain("TEMP B-TREE");
+    }
+  }
   expect(planOf(list({ ids: ["a"] }, false))).toContain("(id=? AND rowid>?)");
   expect(planOf(containing(["a", "b"]))).toMatch(/^SEARCH documents USING INTEGER PRIMARY KEY \(rowid=\?\)/);
   expect(planOf(count({ online: true, silentSince: 1 }))).toContain("COVERING INDEX devices_fleet");
@@ -103,7 +115,7 @@ test("other work gets its turn while a list reads the documents of 2,500 devices
   const device = (id: string) => newDevice(id, { tags: { kind: wanted.includes(id) ? 'a "b"' : "c" } });
   await Promise.all(ids.map((id) => store.insert(device(id), null, signal)));
   const condition = { contained: ['"kind":"a \\"b\\""', '"kind"'], words: ["device"] };
-  const idsOf = async (listing: { newestFirst?: boolean; after?: string; limit: number }) =>
+  const idsOf = async (listing: { descending?: boolean; after?: string; limit: number }) =>
     (await store.list({ condition, ...listing }, signal))?.map(({ id }) => id);
 
   let turns = 0;
@@ -116,7 +128,7 @@ test("other work gets its turn while a list reads the documents of 2,500 devices
   expect(await idsOf({ limit: 10 })).toEqual(wanted);
   isListing = false;
   expect(turns).toBeGreaterThan(20);
-  expect(await idsOf({ limit: 3, newestFirst: true })).toEqual(wanted.toReversed().slice(0, 3));
+  expect(await idsOf({ limit: 3, descending: true })).toEqual(wanted.toReversed().slice(0, 3));
   expect(await idsOf({ limit: 10, after: "1000" })).toEqual(wanted.slice(2));
 
   const stopping = new AbortController();

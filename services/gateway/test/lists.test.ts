@@ -83,6 +83,8 @@ describe("the list of devices", () => {
     const answer = await mesh.fetch(`${devices}?limit=1&order=desc`);
     expect(list.asked).toEqual([{ limit: 1, order: "desc" }]);
     expect(answer.headers.get("link")).toBe(`<${devices}?limit=1&order=desc&after=1>; rel="next"`);
+    const byValue = await mesh.fetch(`${devices}?limit=1&order=-last_seen`);
+    expect(byValue.headers.get("link")).toBe(`<${devices}?limit=1&order=-last_seen&after=1>; rel="next"`);
     expect((await mesh.fetch(`${devices}?order=down`)).status).toBe(400);
   });
 

@@ -57,6 +57,10 @@ export const DeviceListItem = Device.extend({
 });
 export type DeviceListItem = z.infer<typeof DeviceListItem>;
 
+/** Orders of a list of devices: by creation, or by a member; `-` is the reverse. */
+export const DeviceListOrder = z.enum(["asc", "desc", "version", "-version", "last_seen", "-last_seen"]);
+export type DeviceListOrder = z.infer<typeof DeviceListOrder>;
+
 /** The two secrets of a device: its MQTT password and the key its holder uses. */
 export const DeviceCredentials = z
   .object({

@@ -12,6 +12,7 @@ import {
   Device,
   DeviceCredentials,
   DeviceListItem,
+  DeviceListOrder,
   DevicePatch,
   NewDevice,
   RotatedPublicKey,
@@ -64,15 +65,15 @@ export const masterKey = defineRoutes({
   listDevices: {
     ...get("/devices"),
     ...tagged("Devices"),
-    summary: "List devices, in the order of their creation",
+    summary: "List devices",
     description: `All of them, streamed, unless \`limit\` is given; then \`Link\` with rel=next leads on. \`where\`, \`online\` and
-\`filter\` must all be met.`,
+\`filter\` must all be met. A device whose \`version\` or \`last_seen\` changes while a list in that order is read page by
+page may be on two pages or none.`,
     query: z.object({
       ...paging.query,
-      order: z
-        .enum(["asc", "desc"])
-        .optional()
-        .describe("By time of creation; `asc`, oldest first, by default."),
+      order: DeviceListOrder.optional().describe(
+        "By time of creation, `asc` by default, `desc` the newest first; by version of the firmware, compared as text; or by `last_seen`. With `-` the reverse; devices without a value count as less.",
+      ),
       online: QueryBoolean.optional().meta({
         description: "Only devices that are connected, or that are not.",
       }),

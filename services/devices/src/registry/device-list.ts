@@ -1,9 +1,10 @@
 import type { devices } from "@devmesh/contracts/devices";
-import type { DeviceListItem } from "@devmesh/contracts/model/device";
+import type { DeviceListItem, DeviceListOrder } from "@devmesh/contracts/model/device";
 import { withOlderParameters } from "@devmesh/contracts/model/device-condition";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
 import { wordOf } from "../diagnostics/diagnosis-history.ts";
+import type { ListOrder } from "../store/list-order.ts";
 import { type DeviceSelectionOptions, selectBy } from "./device-selection.ts";
 import type { DeviceWalk, FoundDevice } from "./device-walk.ts";
 
@@ -15,22 +16,34 @@ export interface DeviceListOptions extends DeviceSelectionOptions {
   readonly walk: DeviceWalk;
 }
 
+const listOrders: Readonly<Record<DeviceListOrder, ListOrder>> = {
+  asc: {},
+  desc: { descending: true },
+  version: { by: "version" },
+  "-version": { by: "version", descending: true },
+  last_seen: { by: "last_seen" },
+  "-last_seen": { by: "last_seen", descending: true },
+};
+
 interface Candidate {
-  readonly position: string;
+  readonly cursor: string;
   readonly item: DeviceListItem;
   readonly bytes: number;
 }
 
-/** Pages of devices in the order of creation or its reverse. */
+/** Pages of devices in an order. */
 export function createListDevices(options: DeviceListOptions): Implementation<typeof devices>["listDevices"] {
-  return async ({ limit = Number.POSITIVE_INFINITY, after, order, online, filter, where = {} }, ctx) => {
+  return async (
+    { limit = Number.POSITIVE_INFINITY, after, order = "asc", online, filter, where = {} },
+    ctx,
+  ) => {
     const asked = withOlderParameters(where, { online, filter });
     if (asked === null) return { next: null, items: [] };
     const found: Candidate[] = [];
     let bytes = 0;
     const isFull = () => found.length > limit || bytes > pageBytes;
     const refuse = () => ctx.fail("cursor_invalid");
-    const walking = { newestFirst: order === "desc", after, refuse };
+    const walking = { ...listOrders[order], after, refuse };
     // One more than the limit shows whether the page is the last one.
     const wanted = () => limit + 1 - found.length;
     for await (const portion of options.walk.documents(selectBy(asked, options), walking, ctx, wanted)) {
@@ -43,7 +56,7 @@ export function createListDevices(options: DeviceListOptions): Implementation<ty
     }
     const { items, next } = cutPage(found, {
       limit,
-      cursorOf: ({ position }) => position,
+      cursorOf: ({ cursor }) => cursor,
       sizeOf: (candidate) => candidate.bytes,
       more: isFull(),
     });
@@ -54,7 +67,7 @@ export function createListDevices(options: DeviceListOptions): Implementation<ty
 function candidateOf({ listed, device }: FoundDevice, { diagnostics }: DeviceListOptions): Candidate {
   const problems = diagnostics.problemsOf(listed.id, listed.created_at).map(wordOf);
   const item = problems.length === 0 ? device : { ...device, problems };
-  return { position: listed.position, item, bytes: Buffer.byteLength(JSON.stringify(item)) };
+  return { cursor: listed.cursor, item, bytes: Buffer.byteLength(JSON.stringify(item)) };
 }
 
 /** Pages of ids in the order of creation. */
@@ -62,7 +75,7 @@ export function createSelectDevices(
   options: DeviceListOptions,
 ): Implementation<typeof devices>["selectDevices"] {
   return async ({ where, ids, after, limit }, ctx) => {
-    const found: { readonly id: string; readonly position: string }[] = [];
+    const found: { readonly id: string; readonly cursor: string }[] = [];
     const walking = { after, refuse: () => ctx.fail("cursor_invalid") };
     for await (const portion of options.walk.devices(selectBy(where, options, ids), walking, ctx)) {
       found.push(...portion);
@@ -70,7 +83,7 @@ export function createSelectDevices(
     }
     const { items, next } = cutPage(found, {
       limit,
-      cursorOf: ({ position }) => position,
+      cursorOf: ({ cursor }) => cursor,
       sizeOf: ({ id }) => id.length + 2,
     });
     return { next, items: items.map(({ id }) => id) };

@@ -3,6 +3,7 @@ import type { Device } from "@devmesh/contracts/model/device";
 import { Semaphore } from "@devmesh/service-kit/semaphore";
 import type { Presence } from "../presence.ts";
 import type { DeviceStore, ListedDevice } from "../store/device-store.ts";
+import type { ListOrder } from "../store/list-order.ts";
 import type { DividedCondition } from "./device-selection.ts";
 import { describeDevice } from "./device-view.ts";
 
@@ -26,8 +27,7 @@ interface WalkingCall {
 }
 
 /** Where a walk begins, and its direction. */
-interface WalkOrder {
-  readonly newestFirst?: boolean;
+interface WalkOrder extends ListOrder {
   readonly after?: string | undefined;
   /** Ends the call where `after` is no position. */
   readonly refuse?: () => never;
@@ -40,8 +40,8 @@ export interface FoundDevice {
 }
 
 /**
- * Walks devices that meet a condition. Presence and problems are not in the store, so the list is walked by id and
- * position, which is cheap, and only documents that may be wanted are read.
+ * Walks devices that meet a condition. Presence and problems are not in the store, so the list is walked without
+ * documents, which is cheap, and only documents that may be wanted are read.
  */
 export type DeviceWalk = ReturnType<typeof createDeviceWalk>;
 
@@ -51,20 +51,17 @@ export function createDeviceWalk({ store, presence }: DeviceWalkOptions) {
   /** Devices that what is in memory and in the index of the store lets meet the condition. */
   async function* candidates(
     { stored, isCandidate }: DividedCondition,
-    { newestFirst = false, after, refuse }: WalkOrder,
+    { after, refuse, ...order }: WalkOrder,
     { signal }: WalkingCall,
   ): AsyncGenerator<ListedDevice[], void, undefined> {
     let cursor = after;
     for (;;) {
       const from = cursor === undefined ? {} : { after: cursor };
-      const listed = await store.list(
-        { newestFirst, limit: idBatchSize, condition: stored, ...from },
-        signal,
-      );
+      const listed = await store.list({ ...order, limit: idBatchSize, condition: stored, ...from }, signal);
       if (listed === null) return refuse?.();
       yield listed.filter(isCandidate);
       if (listed.length < idBatchSize) return;
-      cursor = listed.at(-1)?.position;
+      cursor = listed.at(-1)?.cursor;
       // The store may answer synchronously: other calls get their turn.
       await nextTurn();
     }

@@ -17,6 +17,7 @@ import type {
   StoredDevice,
 } from "./device-store.ts";
 import { cutFacet } from "./facet-count.ts";
+import { cursorOf, type OrderedRange, placeOf, rangesAfter } from "./list-order.ts";
 
 /**
  * A device as one document, so that each write is one compare-and-set. ACL and shadow are compact JSON: as documents
@@ -43,7 +44,8 @@ interface DeviceRow {
   readonly shadow: string;
 }
 
-const listedMembers = { position: 1, created_at: 1, firmware: 1, labels: 1 } as const;
+const listedMembers = { position: 1, created_at: 1, firmware: 1, labels: 1, last_seen: 1 } as const;
+const orderedMembers = { version: "firmware", last_seen: "last_seen" } as const;
 type ListedRow = Pick<DeviceRow, "_id" | keyof typeof listedMembers>;
 
 /** The last assigned position; one document. */
@@ -67,6 +69,7 @@ export const deviceCollection = {
     // Counts are answered by the index alone: documents are large.
     { name: "fleet", key: { firmware: 1, online: 1, last_seen: 1, created_at: 1, hidden: 1 } },
     { name: "by_version", key: { firmware: 1, position: 1 } },
+    { name: "by_last_seen", key: { last_seen: 1, position: 1 } },
     { name: "by_label", key: { labels: 1, position: 1 } },
     { name: "told_online", key: { online: 1 }, partialFilterExpression: { online: true } },
   ],
@@ -81,6 +84,17 @@ export const deviceQueries = {
   after: (position: number) => ({ position: { $gt: position }, hidden: false }),
   before: (position: number) => ({ position: { $lt: position }, hidden: false }),
   between: (position: number, last: number) => ({ position: { $gt: position, $lte: last }, hidden: false }),
+  /** A range of a list that is ordered by a member. */
+  inRange: (member: "firmware" | "last_seen", range: OrderedRange, descending: boolean) => {
+    const beyond = descending ? "$lt" : "$gt";
+    if ("value" in range) {
+      const following = range.after !== null && { position: { [beyond]: range.after } };
+      return { [member]: range.value, ...following, hidden: false };
+    }
+    // A comparison with a value finds values of its type alone.
+    const each = { $gte: member === "firmware" ? "" : 0 };
+    return { [member]: range.beyond === null ? each : { [beyond]: range.beyond }, hidden: false };
+  },
   /** Combined with one of those above, or with `shown`. */
   meeting: conditionFilter,
   shown: () => ({ hidden: false }),
@@ -120,7 +134,7 @@ function conditionFilter(condition: StoredCondition): object {
 
 /** Which positions are listed. */
 interface PlaceListing {
-  readonly newestFirst: boolean;
+  readonly descending: boolean;
   /** Null for the start of the list. */
   readonly after: number | null;
   readonly limit: number;
@@ -166,25 +180,25 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
    */
   async function listPlaces(
     condition: object,
-    { newestFirst, after, limit, portion }: PlaceListing,
+    { descending, after, limit, portion }: PlaceListing,
     signal: AbortSignal,
   ) {
     const places: ListedRow[] = [];
     const counted = await run(signal, () => counters.findOne({}, { signal }));
     const newest = counted?.last ?? 0;
-    let from = after ?? (newestFirst ? Number.POSITIVE_INFINITY : 0);
+    let from = after ?? (descending ? Number.POSITIVE_INFINITY : 0);
     for (let width = portion; ; width *= 2) {
-      const until = newestFirst ? Math.min(from, newest + 1) - width : from + width;
-      const isLast = newestFirst ? until <= 1 : until >= newest;
-      let between = newestFirst ? deviceQueries.before(from) : deviceQueries.after(from);
+      const until = descending ? Math.min(from, newest + 1) - width : from + width;
+      const isLast = descending ? until <= 1 : until >= newest;
+      let between = descending ? deviceQueries.before(from) : deviceQueries.after(from);
       if (!isLast)
-        between = newestFirst
+        between = descending
           ? deviceQueries.between(until - 1, from - 1)
           : deviceQueries.between(from, until);
       const found = await run(signal, () =>
         devices
           .find({ ...between, ...condition }, { projection: listedMembers, signal })
-          .sort({ position: newestFirst ? -1 : 1 })
+          .sort({ position: descending ? -1 : 1 })
           .limit(limit - places.length)
           .toArray(),
       );
@@ -238,19 +252,40 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return matchedCount === 1;
     },
 
-    async list({ newestFirst = false, after, condition = {}, limit }, signal) {
-      if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
+    async list({ by, descending = false, after, condition = {}, limit }, signal) {
+      const place = after === undefined ? null : placeOf(after, by);
+      if (place === null && after !== undefined) return null;
       const filter = deviceQueries.meeting(condition);
-      const portion = Object.keys(filter).length === 0 ? 2 * limit : filterBatchSize;
-      const listing = { newestFirst, after: after === undefined ? null : Number(after), limit, portion };
-      const places = await listPlaces(filter, listing, signal);
-      return places.map(({ _id, position, created_at, firmware, labels }) => ({
-        id: _id,
-        position: String(position),
-        created_at,
-        version: firmware ?? null,
-        labels,
-      }));
+      const member = by && orderedMembers[by];
+      const rows: ListedRow[] = [];
+      if (member === undefined) {
+        const portion = Object.keys(filter).length === 0 ? 2 * limit : filterBatchSize;
+        const listing = { descending, after: place?.position ?? null, limit, portion };
+        rows.push(...(await listPlaces(filter, listing, signal)));
+      } else {
+        const direction = descending ? -1 : 1;
+        for (const range of rangesAfter(place, descending)) {
+          const found = await run(signal, () =>
+            devices
+              .find(
+                { ...deviceQueries.inRange(member, range, descending), ...filter },
+                { projection: listedMembers, signal },
+              )
+              .sort({ [member]: direction, position: direction })
+              .limit(limit - rows.length)
+              .toArray(),
+          );
+          rows.push(...found);
+          if (rows.length >= limit) break;
+        }
+      }
+      return rows.map((row) => {
+        const { _id, position, created_at, firmware, labels } = row;
+        const cursor = cursorOf(
+          member === undefined ? { position } : { position, value: row[member] ?? null },
+        );
+        return { id: _id, cursor, created_at, version: firmware ?? null, labels };
+      });
     },
 
     async findAll(ids, signal) {

@@ -13,6 +13,14 @@ import type {
   ListedDevice,
   StoredDevice,
 } from "./device-store.ts";
+import {
+  cursorOf,
+  type ListOrder,
+  type ListPlace,
+  type OrderedRange,
+  placeOf,
+  rangesAfter,
+} from "./list-order.ts";
 
 /**
  * Documents have a separate table: a filter and an update of presence touch narrow rows only. `mark` is the JSON of
@@ -74,6 +82,7 @@ const migrations: readonly Migration[] = [
   ) STRICT;
   INSERT INTO saved_views VALUES (0, '[]');
   `,
+  "CREATE INDEX devices_last_seen ON devices (last_seen) WHERE hidden = 0;",
 ];
 
 /** How many devices are offline since before the time `:before_<nth>`. */
@@ -174,14 +183,45 @@ function readsRows({ words, noWords, noIds }: CountedCondition): boolean {
   return [words, noWords, noIds].some((given = []) => given.length > 0);
 }
 
+/** Columns of a list, and those that it can be ordered by. */
+const listedColumns = "position, id, created_at, firmware, labels, last_seen";
+const orderedColumns = { version: "firmware", last_seen: "last_seen" } as const;
+
 /** Statements that depend on a condition, by purpose; exported so that a test can ask SQLite for their plans. */
 export const conditionalQueries = {
-  list: (condition: CountedCondition, newestFirst: boolean) => {
+  list: (condition: CountedCondition, descending: boolean) => {
     const { where, parameters } = conditionSql(condition);
-    const [beyond, order] = newestFirst ? ["<", "DESC"] : [">", "ASC"];
+    const [beyond, order] = descending ? ["<", "DESC"] : [">", "ASC"];
     return {
-      sql: `SELECT position, id, created_at, firmware, labels FROM devices WHERE position ${beyond} :after AND ${where}
+      sql: `SELECT ${listedColumns} FROM devices WHERE position ${beyond} :after AND ${where}
         ORDER BY position ${order} LIMIT :limit`,
+      parameters,
+    };
+  },
+  /** A range of a list that is ordered by a column. */
+  listRange: (
+    condition: CountedCondition,
+    { by, descending = false }: ListOrder & { readonly by: keyof typeof orderedColumns },
+    range: OrderedRange,
+  ) => {
+    const { where, parameters } = conditionSql(condition);
+    const column = orderedColumns[by];
+    const [beyond, order] = descending ? ["<", "DESC"] : [">", "ASC"];
+    const isOneValue = "value" in range;
+    const terms = [where];
+    if (isOneValue) {
+      terms.push(range.value === null ? `${column} IS NULL` : `${column} = :value`);
+      if (range.value !== null) parameters[":value"] = range.value;
+      if (range.after !== null) terms.push(`position ${beyond} :after`);
+      if (range.after !== null) parameters[":after"] = range.after;
+    } else if (range.beyond === null) terms.push(`${column} IS NOT NULL`);
+    else {
+      terms.push(`${column} ${beyond} :value`);
+      parameters[":value"] = range.beyond;
+    }
+    return {
+      sql: `SELECT ${listedColumns} FROM devices WHERE ${terms.join(" AND ")}
+        ORDER BY ${isOneValue ? "" : `${column} ${order}, `}position ${order} LIMIT :limit`,
       parameters,
     };
   },
@@ -276,16 +316,26 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    async list({ newestFirst = false, after, condition = {}, limit }, signal) {
+    async list({ by, descending = false, after, condition = {}, limit }, signal) {
       signal.throwIfAborted();
-      if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
+      const start = after === undefined ? null : placeOf(after, by);
+      if (start === null && after !== undefined) return null;
       const { contained = [], ...counted } = condition;
-      const { sql, parameters } = conditionalQueries.list(counted, newestFirst);
-      const statement = db.prepare(sql);
-      const rowsAfter = (position: number, most: number) =>
-        statement.all({ ...parameters, ":after": position, ":limit": most }).map(listedDevice);
-      const start = Number(after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0));
-      if (contained.length === 0) return rowsAfter(start, limit);
+      const rowsAfter = (place: ListPlace | null, most: number): PlacedRow[] => {
+        if (by === undefined) {
+          const { sql, parameters } = conditionalQueries.list(counted, descending);
+          const position = place?.position ?? (descending ? Number.MAX_SAFE_INTEGER : 0);
+          return listedRows(db.prepare(sql).all({ ...parameters, ":after": position, ":limit": most }));
+        }
+        const rows: PlacedRow[] = [];
+        for (const range of rangesAfter(place, descending)) {
+          const { sql, parameters } = conditionalQueries.listRange(counted, { by, descending }, range);
+          rows.push(...listedRows(db.prepare(sql).all({ ...parameters, ":limit": most - rows.length }), by));
+          if (rows.length >= most) break;
+        }
+        return rows;
+      };
+      if (contained.length === 0) return rowsAfter(start, limit).map(({ device }) => device);
 
       const containing = conditionalQueries.containing(contained);
       const scan = db.prepare(containing.sql);
@@ -293,17 +343,17 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       for (let rows = rowsAfter(start, scannedRows); ; ) {
         for (let from = 0; from < rows.length; from += documentsPerTurn) {
           const portion = rows.slice(from, from + documentsPerTurn);
-          const positions = JSON.stringify(portion.map(({ position }) => Number(position)));
+          const positions = JSON.stringify(portion.map(({ place }) => place.position));
           const met = scan.all({ ...containing.parameters, ":positions": positions });
-          const among = new Set(met.map((row) => String(row.position)));
-          found.push(...portion.filter(({ position }) => among.has(position)));
+          const among = new Set(met.map((row) => row.position as number));
+          for (const { place, device } of portion) if (among.has(place.position)) found.push(device);
           if (found.length >= limit) return found.slice(0, limit);
           await nextTurn();
           signal.throwIfAborted();
         }
         const last = rows.at(-1);
         if (last === undefined || rows.length < scannedRows) return found;
-        rows = rowsAfter(Number(last.position), scannedRows);
+        rows = rowsAfter(last.place, scannedRows);
       }
     },
 
@@ -412,14 +462,26 @@ function operationColumns(operation: PendingOperation | null) {
   };
 }
 
-function listedDevice(row: Record<string, unknown>): ListedDevice {
-  return {
-    position: String(row.position),
-    id: row.id as string,
-    created_at: row.created_at as number,
-    version: row.firmware as string | null,
-    labels: row.labels === null ? [] : JSON.parse(row.labels as string),
-  };
+/** A row of a list with its place in the order of a column, or of creation. */
+interface PlacedRow {
+  readonly place: ListPlace;
+  readonly device: ListedDevice;
+}
+
+function listedRows(rows: readonly Record<string, unknown>[], by?: keyof typeof orderedColumns): PlacedRow[] {
+  return rows.map((row) => {
+    const position = row.position as number;
+    const value = by && (row[orderedColumns[by]] as string | number | null);
+    const place = value === undefined ? { position } : { position, value };
+    const device = {
+      cursor: cursorOf(place),
+      id: row.id as string,
+      created_at: row.created_at as number,
+      version: row.firmware as string | null,
+      labels: row.labels === null ? [] : JSON.parse(row.labels as string),
+    };
+    return { place, device };
+  });
 }
 
 /** Trusts the JSON: only this adapter writes the table. */

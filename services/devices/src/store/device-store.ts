@@ -3,6 +3,7 @@ import type { SavedView } from "@devmesh/contracts/model/saved-view";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import type { FacetCount } from "./facet-count.ts";
+import type { ListOrder } from "./list-order.ts";
 
 /** The public members of a device that are stored as they are written. */
 type WrittenMembers = Readonly<Omit<Device, "online" | "last_seen" | "created_at" | "shadow">>;
@@ -29,7 +30,9 @@ export interface StoredDevice extends NewDeviceDocument {
 }
 
 /** A device in a list, without its document. */
-export interface ListedDevice extends Pick<StoredDevice, "id" | "position" | "created_at"> {
+export interface ListedDevice extends Pick<StoredDevice, "id" | "created_at"> {
+  /** Where a list in the asked order goes on. */
+  readonly cursor: string;
   /** Null for none. */
   readonly version: string | null;
   readonly labels: readonly string[];
@@ -61,10 +64,8 @@ export interface StoredCondition {
 export type CountedCondition = Omit<StoredCondition, "contained">;
 
 /** What is being listed. */
-interface DeviceListing {
-  /** Default: the oldest first. */
-  readonly newestFirst?: boolean;
-  /** Only devices after this position in that order; its device may be deleted. */
+interface DeviceListing extends ListOrder {
+  /** Only devices after this one in that order, a cursor of a listed device or a position; it may be deleted. */
   readonly after?: string;
   /** Default: all devices. */
   readonly condition?: StoredCondition;
@@ -124,8 +125,8 @@ export interface DeviceStore {
   /** Replaces the document of a visible device at this revision; false when there is none. */
   replace(device: DeviceDocument, revision: number, signal: AbortSignal): Promise<boolean>;
   /**
-   * Visible devices in the order of their creation; null when `after` is not a position. Other calls get their turn
-   * while it reads documents.
+   * Visible devices in an order; null when `after` is no cursor of it. Other calls get their turn while it reads
+   * documents.
    */
   list(listing: DeviceListing, signal: AbortSignal): Promise<ListedDevice[] | null>;
   /** How many visible devices meet a condition. */

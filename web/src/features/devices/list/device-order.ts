@@ -1,3 +1,4 @@
+import type { DeviceListOrder } from "@devmesh/contracts/model/device";
 import type { DeviceTableRow } from "../shared/device-row.ts";
 
 /** Columns that the list can be sorted by. */
@@ -10,9 +11,16 @@ export interface DeviceOrder {
   readonly descending: boolean;
 }
 
-/** Whether the server lists in that order: any other needs the whole list. */
-export function isServerOrder({ column }: DeviceOrder): boolean {
-  return column === "created";
+/** Orders of the server by the columns that it sorts by, ascending and descending: any other needs the whole list. */
+const serverOrders: Readonly<Partial<Record<SortableColumn, readonly [DeviceListOrder, DeviceListOrder]>>> = {
+  created: ["asc", "desc"],
+  firmware: ["version", "-version"],
+  lastSeen: ["last_seen", "-last_seen"],
+};
+
+/** What a list is asked for in; null where the server does not sort by the column. */
+export function serverOrderOf({ column, descending }: DeviceOrder): DeviceListOrder | null {
+  return serverOrders[column]?.[descending ? 1 : 0] ?? null;
 }
 
 /** The order of a column when it is first chosen: of devices, the newest first. */
@@ -32,7 +40,8 @@ const comparables: Readonly<Record<SortableColumn, (row: DeviceTableRow) => Sort
 };
 
 /**
- * The rows in an order; those without a value last, equal ones by id. `before`, the result of an earlier call, is
+ * The rows in an order, equal ones by id; those without a value last, or where the server sorts, as there: as less
+ * than the others, and equal ones by their creation. `before`, the result of an earlier call, is
  * where sorting starts: sorting an almost sorted list takes one pass, so 50,000 rows can be sorted at each change.
  */
 export function inOrder(
@@ -51,12 +60,17 @@ export function inOrder(
   }
   for (const row of rest.values()) nearly.push(row);
   const sign = descending ? -1 : 1;
+  const asServer = serverOrders[column] !== undefined;
   return nearly.sort((one, other) => {
     const first = value(one);
     const second = value(other);
-    if (first === second) return one.id < other.id ? -1 : 1;
-    if (first === null) return 1;
-    if (second === null) return -1;
+    if (first === second) {
+      if (asServer && one.createdAt !== other.createdAt)
+        return one.createdAt < other.createdAt ? -sign : sign;
+      return one.id < other.id ? -1 : 1;
+    }
+    if (first === null) return asServer ? -sign : 1;
+    if (second === null) return asServer ? sign : -1;
     return first < second ? -sign : sign;
   });
 }

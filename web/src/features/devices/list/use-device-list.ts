@@ -6,7 +6,7 @@ import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import type { DeviceConditions, DevicePage, DeviceSelection } from "../shared/device-lists.ts";
 import { type DeviceTableRow, rowOf } from "../shared/device-row.ts";
-import { type DeviceOrder, inOrder, isServerOrder } from "./device-order.ts";
+import { type DeviceOrder, inOrder, serverOrderOf } from "./device-order.ts";
 
 /** Number of devices in the first page, which should be fast, and in each further one. */
 const firstPageSize = 100;
@@ -28,14 +28,14 @@ export interface DeviceList {
 }
 
 /**
- * Reads devices a page at a time. The server lists in the order of their creation; another order, or `whole`, needs
- * them all, which are then read one page after the other while what is there is shown already.
+ * Reads devices a page at a time. An order that the server does not have, or `whole`, needs them all, which are then
+ * read one page after the other while what is there is shown already. Of a whole list, rows move when their values do.
  */
 export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, whole: boolean): DeviceList {
   const api = useApi();
   const selection: DeviceSelection = {
     ...conditions,
-    newestFirst: order.descending || !isServerOrder(order),
+    order: serverOrderOf(order) ?? "desc",
   };
   const query = useInfiniteQuery({
     queryKey: [...queryKeys.deviceLists, selection] as const,
@@ -48,7 +48,7 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
   });
   const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = query;
 
-  const needsAll = whole || !isServerOrder(order);
+  const needsAll = whole || serverOrderOf(order) === null;
   useEffect(() => {
     if (needsAll && hasNextPage && !isFetching && error === null) void fetchNextPage();
   }, [needsAll, hasNextPage, isFetching, error, fetchNextPage]);
@@ -56,8 +56,10 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
   const ordered = useRef<readonly DeviceTableRow[]>([]);
   const rows = useMemo(() => {
     const listed = data?.pages.flatMap((page) => page.rows) ?? [];
-    return isServerOrder(order) ? listed : inOrder(listed, order, ordered.current);
-  }, [data, order]);
+    // A page is in the order of the values at its reading, which those of the pages after it follow.
+    const isAsListed = order.column === "created" || (hasNextPage && serverOrderOf(order) !== null);
+    return isAsListed ? listed : inOrder(listed, order, ordered.current);
+  }, [data, order, hasNextPage]);
   useEffect(() => {
     ordered.current = rows;
   }, [rows]);
@@ -80,7 +82,7 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
 
 async function readPage(
   api: ApiClient,
-  { condition, pointers, newestFirst }: DeviceSelection,
+  { condition, pointers, order }: DeviceSelection,
   after: string | null,
   signal: AbortSignal,
 ): Promise<DevicePage> {
@@ -89,7 +91,7 @@ async function readPage(
     query: {
       limit: after === null ? firstPageSize : pageSize,
       ...(after !== null && { after }),
-      ...(newestFirst && { order: "desc" as const }),
+      ...(order !== "asc" && { order }),
       ...(where !== "" && { where: condition }),
     },
     signal,

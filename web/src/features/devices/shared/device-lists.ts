@@ -1,4 +1,4 @@
-import type { DeviceListItem } from "@devmesh/contracts/model/device";
+import type { DeviceListItem, DeviceListOrder } from "@devmesh/contracts/model/device";
 import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import type { InfiniteData, QueryClient } from "@tanstack/react-query";
 import { queryKeys } from "../../../api/query-keys.ts";
@@ -12,9 +12,9 @@ export interface DeviceConditions {
   readonly pointers: readonly string[];
 }
 
-/** Which devices a list holds, and its order. */
+/** Which devices a list holds, and its order at the server. */
 export interface DeviceSelection extends DeviceConditions {
-  readonly newestFirst: boolean;
+  readonly order: DeviceListOrder;
 }
 
 /** One page of the list as it came. */
@@ -91,7 +91,7 @@ export function applyChanges(
   const last = changed.at(-1);
   const isWhole = last?.next === null;
   const added = [...additions.values()];
-  if (first !== undefined && selection.newestFirst) {
+  if (first !== undefined && selection.order === "desc") {
     const newest = first.rows[0]?.createdAt ?? "";
     const onTop = added.filter(({ createdAt }) => isWhole || createdAt > newest).reverse();
     if (onTop.length > 0) changed[0] = { ...first, rows: [...onTop, ...first.rows] };
