@@ -6,6 +6,7 @@ import { deletion } from "./one-mesh/deletion.suite.ts";
 import { diagnostics } from "./one-mesh/diagnostics.suite.ts";
 import { discovery } from "./one-mesh/discovery.suite.ts";
 import { firmware } from "./one-mesh/firmware.suite.ts";
+import { jobs } from "./one-mesh/jobs.suite.ts";
 import { presence } from "./one-mesh/presence.suite.ts";
 import { rpc } from "./one-mesh/rpc.suite.ts";
 import { shadow } from "./one-mesh/shadow.suite.ts";
@@ -34,6 +35,7 @@ const suites = [
   rpc,
   waitingCalls,
   firmware,
+  jobs,
   deletion,
   shadow,
   presence,

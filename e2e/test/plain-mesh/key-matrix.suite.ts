@@ -78,6 +78,8 @@ export function keyMatrix(shared: () => TestMesh): void {
     const sleepingDevice = async () => `devices/${await created("devices", {})}`;
 
     const savedView = () => created("views", { name: `view ${++counter}`, query: "where=a" });
+    // It waits, so that it has not ended when it is changed.
+    const newJob = { target: { ids: ["pump-1"] }, action: { kind: "rpc", func: "ping" }, expires_in: "PT1M" };
 
     const bytes = Buffer.from("firmware");
     const sha256 = createHash("sha256").update(bytes).digest("hex");
@@ -136,6 +138,14 @@ export function keyMatrix(shared: () => TestMesh): void {
       deleteFirmware: async () => ({ path: await uploaded() }),
       uploadFirmware: async () => ({ path: `${await declared()}/content`, body: bytes }),
       readFirmwareContent: async () => ({ path: `${await uploaded()}/content` }),
+      createJob: () => ({ path: "jobs", body: newJob }),
+      listJobs: () => ({ path: "jobs" }),
+      readJob: async () => ({ path: `jobs/${await created("jobs", newJob)}` }),
+      changeJob: async () => ({
+        path: `jobs/${await created("jobs", newJob)}`,
+        body: { rollout: { per_minute: 60 } },
+      }),
+      listJobExecutions: async () => ({ path: `jobs/${await created("jobs", newJob)}/executions` }),
       listKeys: () => ({ path: "keys" }),
       createKey: () => ({ path: "keys", body: { device_id: "pump-1" } }),
       deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "pump-1" })}` }),

@@ -11,13 +11,16 @@ import {
   pageOf,
 } from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
+import { maxActionBytes, rpcTimeout } from "./model/action.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { Creator, Execution, ExecutionState } from "./model/execution.ts";
 import { Firmware, firmwareBounds, NewFirmware } from "./model/firmware.ts";
+import { Job, JobPatch, JobState, JobTarget, JobTrial, NewJob } from "./model/job.ts";
 import { JsonValue } from "./model/json.ts";
 import { Timestamp } from "./model/time.ts";
+import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
-import { rpcBridge, rpcTimeout } from "./rpc-bridge.ts";
+import { rpcBridge } from "./rpc-bridge.ts";
 
 /** Bounds of a waiting call (api.md, Work for devices). */
 export const waitingCalls = {
@@ -25,11 +28,19 @@ export const waitingCalls = {
   ofDevice: 100,
   ofPublicKey: 20,
   /** Bytes of its parameters as compact JSON; the bridge bounds the whole frame further. */
-  paramsBytes: 16_384,
+  paramsBytes: maxActionBytes,
   attempts: 100,
 } as const;
 
 const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
+const job_not_found = { code: "not_found", when: "There is no job of that id." } as const;
+const job_invalid = {
+  code: "invalid_argument",
+  when: "A member of the body breaks a rule of jobs, or names another job that does not exist.",
+  details: z.array(Violation),
+} as const;
+const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
+const ofList = { limit: z.int().min(1).optional(), after: z.string().optional() };
 const execution_not_found = { code: "not_found", when: "There is no execution of that id." } as const;
 
 const firmware_not_found = { code: "not_found", when: "There is no firmware of that id." } as const;
@@ -51,7 +62,7 @@ const pieceNumber = z.int().min(0);
 /** Bytes in base64, which is four characters for three of them. */
 const PieceData = z.string().max(Math.ceil(firmwareBounds.pieceBytes / 3) * 4);
 
-/** Work for devices that may be away: it waits in a store until a device listens. */
+/** Work for devices that may be away, of one or of many: it waits in a store until a device listens. */
 export const jobs = defineContract({
   service: "jobs",
   version: 1,
@@ -92,14 +103,10 @@ export const jobs = defineContract({
       in: z.object({
         device_id: DeviceId,
         state: ExecutionState.optional(),
-        limit: z.int().min(1).optional(),
-        after: z.string().optional(),
+        ...ofList,
       }),
       out: pageOf(Execution),
-      errors: {
-        device_not_found,
-        cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." },
-      },
+      errors: { device_not_found, cursor_invalid },
     },
     /** Ends what was not sent; with `force` also what was, which the device may still do. */
     cancelExecution: {
@@ -114,6 +121,49 @@ export const jobs = defineContract({
           when: "The execution was sent and waits for the device's answer; `force` ends it all the same.",
         },
       },
+    },
+    /** Counts the devices that a job would have, and stores nothing. */
+    tryTarget: {
+      ...idempotent,
+      deadlineMs: 30_000,
+      in: z.object({ target: JobTarget }),
+      out: JobTrial,
+      errors: { job_invalid },
+    },
+    /** Stores a job, which is planned soon. */
+    createJob: {
+      ...notIdempotent,
+      in: z.object({ job: NewJob, created_by: Creator }),
+      out: Job,
+      errors: {
+        job_invalid,
+        too_many_jobs: {
+          code: "resource_exhausted",
+          when: "As many jobs have not ended as may, or as many continuous ones; some must end first.",
+        },
+      },
+    },
+    /** Jobs, newest first. `limit` is the most that the caller still wants. */
+    listJobs: {
+      ...idempotent,
+      in: z.object({ state: JobState.optional(), ...ofList }),
+      out: pageOf(Job),
+      errors: { cursor_invalid },
+    },
+    readJob: { ...idempotent, in: z.object({ id: z.string() }), out: Job, errors: { job_not_found } },
+    /** Pauses, resumes, cancels or speeds a job. Holds for what is sent a second later. */
+    changeJob: {
+      ...notIdempotent,
+      in: z.object({ id: z.string(), patch: JobPatch, by: Creator }),
+      out: Job,
+      errors: { job_not_found, job_ended: { code: "conflict", when: "The job has ended." } },
+    },
+    /** The executions of a job, in the order of its rollout. */
+    listJobExecutions: {
+      ...idempotent,
+      in: z.object({ id: z.string(), state: ExecutionState.optional(), ...ofList }),
+      out: pageOf(Execution),
+      errors: { job_not_found, cursor_invalid },
     },
     /** Ends all that waits for a deleted device, so that it reaches no later device of that id (ADR 14). */
     dropDevice: { ...idempotent, deadlineMs: 25_000, in: z.object({ device_id: DeviceId }), out: done },
@@ -136,9 +186,9 @@ export const jobs = defineContract({
     /** Newest first. `limit` is the most that the caller still wants. */
     listFirmware: {
       ...idempotent,
-      in: z.object({ limit: z.int().min(1).optional(), after: z.string().optional() }),
+      in: z.object(ofList),
       out: pageOf(Firmware),
-      errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
+      errors: { cursor_invalid },
     },
     readFirmware: {
       ...idempotent,
@@ -193,6 +243,11 @@ export const jobEvents = defineEvents({
         z.object({ id: DeviceId, timestamp: Timestamp, execution: Execution }),
         (event) => event.id,
       ),
+      unacknowledged: true,
+    },
+    /** A job changed: at a change of its state, and once a second while its counts change. */
+    job_changed: {
+      ...defineEvent(z.object({ id: z.string(), timestamp: Timestamp, job: Job }), (event) => event.id),
       unacknowledged: true,
     },
     /** Something new may be sent to these devices now. */

@@ -39,7 +39,7 @@ export const mesh = {
       ]),
       subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
-      subscribesTo(jobEvents, ["execution_changed"]),
+      subscribesTo(jobEvents, ["execution_changed", "job_changed"]),
     ],
     rights: ["discovery", "history"],
     httpPort: 8080,
@@ -108,12 +108,19 @@ export const mesh = {
   jobs: defineService({
     serves: jobs,
     calls: [
-      calls(devices, ["readPresence", "readPresences", "authorize"]),
+      calls(devices, [
+        "selectDevices",
+        "readPresence",
+        "readPresences",
+        "readDelta",
+        "patchDevice",
+        "authorize",
+      ]),
       calls(rpcBridge, ["attemptCall"]),
     ],
     publishes: jobEvents,
     // Each replica wakes the one that sends.
-    subscribes: [subscribesTo(deviceEvents, ["online"]), subscribesTo(jobEvents, ["due"])],
+    subscribes: [subscribesTo(deviceEvents, ["online", "updated"]), subscribesTo(jobEvents, ["due"])],
     store: { volumeGib: 12 },
   }),
   mailer: defineService({

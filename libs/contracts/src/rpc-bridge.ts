@@ -10,13 +10,11 @@ import {
   notIdempotent,
 } from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
+import { rpcTimeout } from "./model/action.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { DiagnosisReports } from "./model/diagnostics.ts";
 import { JsonValue } from "./model/json.ts";
 import { Timestamp } from "./model/time.ts";
-
-/** Bounds of the `timeout` of an RPC, in milliseconds (api.md, RPC). */
-export const rpcTimeout = { min: 100, max: 60_000, default: 10_000 } as const;
 
 /** The device's own error. */
 const DeviceError = z.object({ code: z.int(), message: z.string() });

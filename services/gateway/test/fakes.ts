@@ -8,6 +8,7 @@ import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Execution } from "@devmesh/contracts/model/execution";
 import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
+import type { Job } from "@devmesh/contracts/model/job";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -127,9 +128,11 @@ export const firmware: Firmware = {
 const execution: Execution = {
   id: "e1",
   device_id: "pump",
+  job_id: null,
   action: { kind: "rpc", func: "Allowed", timeout: 10_000 },
   state: "queued",
   reason: null,
+  stage: null,
   attempts: 0,
   max_attempts: 1,
   result: null,
@@ -139,6 +142,29 @@ const execution: Execution = {
   sent_at: null,
   ended_at: null,
   expires_at: "2999-01-01T00:00:00.000Z",
+};
+
+/** A job for all devices. */
+const job: Job = {
+  id: "j1",
+  name: null,
+  target: { where: {} },
+  action: { kind: "rpc", func: "Allowed", params: { key: secrets.public_key }, timeout: 10_000 },
+  continuous: false,
+  expires_in: "P7D",
+  retry: { attempts: 1, on: ["timed_out"], after: "PT1M" },
+  rollout: { stages: [] },
+  pause_at: null,
+  state: "running",
+  why: null,
+  devices: 1,
+  released: 1,
+  stage: null,
+  counts: { queued: 1, sent: 0, succeeded: 0, failed: 0, timed_out: 0, expired: 0, cancelled: 0 },
+  created_at: at,
+  created_by: { kind: "master", key_id: "id-master" },
+  ended_at: null,
+  log: [{ at, by: { kind: "master", key_id: "id-master" }, what: "created" }],
 };
 
 function firstImplementations() {
@@ -254,6 +280,12 @@ function firstImplementations() {
     readExecution: async () => execution,
     listExecutions: async () => ({ next: null, items: [execution] }),
     cancelExecution: async () => ({ ...execution, state: "cancelled", reason: "by_request" }),
+    tryTarget: async () => ({ devices: 1, online: 1, not_found: 0, sample: ["pump"] }),
+    createJob: async () => job,
+    listJobs: async () => ({ next: null, items: [job] }),
+    readJob: async () => job,
+    changeJob: async () => ({ ...job, state: "paused", why: "by_request" }),
+    listJobExecutions: async () => ({ next: null, items: [{ ...execution, job_id: "j1" }] }),
     readBacklog: async () => ({ waiting: 3 }),
     createFirmware: async () => ({ ...firmware, ready: false }),
     listFirmware: async () => ({ next: null, items: [firmware] }),

@@ -211,6 +211,8 @@ test("only requests that write are listed, and calls of devices and sessions are
     "callFunction",
     "callOwnFunction",
     "cancelExecution",
+    "changeJob",
+    "createJob",
     "createSession",
     "endSession",
   ]);

@@ -19,6 +19,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   createView: { name: "Silent pumps", query: "where=silent%3A24h" },
   cancelExecution: { state: "cancelled" },
   createFirmware: { name: "pump", version: "1.4.0", size: 3, sha256: "0".repeat(64) },
+  createJob: { target: { where: {} }, action: { kind: "rpc", func: "Allowed" } },
+  changeJob: { state: "paused" },
 };
 /** Firmware that takes a content. */
 const withoutContent = "/api/v2/firmware/empty/content";

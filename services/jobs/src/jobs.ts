@@ -1,5 +1,8 @@
 import type { devices } from "@devmesh/contracts/devices";
 import { type jobs, waitingCalls } from "@devmesh/contracts/jobs";
+import { checkNewJob, type JobTarget, jobLimits } from "@devmesh/contracts/model/job";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
@@ -10,22 +13,45 @@ import { describeExecution } from "./executions/describe-execution.ts";
 import type { ExecutionEvents } from "./executions/execution-events.ts";
 import { nextExecution } from "./executions/execution-states.ts";
 import type { FirmwareMethod } from "./firmware/firmware-files.ts";
-import type { ExecutionStore, FoundExecution, StoredExecution } from "./store/execution-store.ts";
+import { describeJob } from "./rollout/describe-job.ts";
+import { createStoredJob, patchJob } from "./rollout/rollout.ts";
+import { readTarget } from "./rollout/target.ts";
+import {
+  type ExecutionStore,
+  type FoundExecution,
+  retryOfCalls,
+  type StoredExecution,
+} from "./store/execution-store.ts";
+import type { StoredJob } from "./store/job-store.ts";
 
-/** Executions of one page, unless the caller wants fewer. */
+/** Executions or jobs of one page, unless the caller wants fewer. */
 const pageSize = 500;
+
+/** Devices that a trial names. */
+const sampleSize = 10;
 
 export interface JobsOptions {
   readonly store: ExecutionStore;
-  readonly devices: Pick<Client<typeof devices>, "readPresence">;
+  readonly devices: Pick<Client<typeof devices>, "readPresence" | "readPresences" | "selectDevices">;
   readonly events: ExecutionEvents;
+  /** Is given each job that was created or changed. */
+  readonly jobChanged: (job: StoredJob) => void;
   readonly newId: () => string;
   readonly clock: Clock;
 }
 
 /** The use cases of the contract but for those of firmware. */
 export function createJobs(options: JobsOptions): Omit<Implementation<typeof jobs>, FirmwareMethod> {
-  const { store, devices, events, newId, clock } = options;
+  const { store, devices, events, jobChanged, newId, clock } = options;
+
+  async function checkTarget(
+    { of_job }: JobTarget,
+    refuse: (violations: Violation[]) => never,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (of_job !== undefined && (await store.findJob(of_job, signal)) === null)
+      refuse([{ pointer: "/target/of_job", detail: "is no job" }]);
+  }
 
   return {
     async createCall(input, ctx) {
@@ -38,11 +64,15 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
       const execution: StoredExecution = {
         id: newId(),
         device_id,
+        job_id: null,
+        place: 0,
         action: { kind: "rpc", func, ...(params === undefined ? {} : { params }), timeout: timeout_ms },
         state: "queued",
         reason: null,
+        stage: null,
         attempts: 0,
         max_attempts: attempts,
+        retry: retryOfCalls,
         result: null,
         error: null,
         created_by,
@@ -86,10 +116,76 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
         const cancelled = nextExecution(execution, { kind: "cancelled", at, reason: "by_request" });
         if (cancelled === null) return ctx.fail("execution_ended");
         if (!(await store.change([cancelled], ctx.signal)).has(id)) continue;
-        events.changed(cancelled);
+        events.changed(cancelled, execution);
         events.due([cancelled.device_id]);
         return describeExecution(cancelled);
       }
+    },
+
+    async tryTarget({ target }, ctx) {
+      await checkTarget(target, (found) => ctx.fail("job_invalid", found), ctx.signal);
+      const trial = { devices: 0, online: 0, not_found: 0 };
+      const sample: string[] = [];
+      for (let cursor: string | null = null; ; ) {
+        const { found, missing, next } = await readTarget(options, target, cursor, ctx);
+        const { online } = await devices.readPresences({ ids: [...found] }, ctx);
+        trial.devices += found.length + missing.length;
+        trial.online += online.length;
+        trial.not_found += missing.length;
+        sample.push(...found.slice(0, sampleSize - sample.length));
+        if (next === null) return { ...trial, sample };
+        cursor = next;
+      }
+    },
+
+    async createJob({ job: asked, created_by: by }, ctx) {
+      const violations = new ViolationList();
+      checkNewJob(asked as JsonObject, violations);
+      if (violations.any) return ctx.fail("job_invalid", violations.list);
+      await checkTarget(asked.target, (found) => ctx.fail("job_invalid", found), ctx.signal);
+      const job = createStoredJob(asked, { id: newId(), at: clock.now().getTime(), by });
+      const { open, continuous } = jobLimits;
+      if (!(await store.insertJob(job, { open, continuous }, ctx.signal))) return ctx.fail("too_many_jobs");
+      jobChanged(job);
+      return describeJob(job);
+    },
+
+    async listJobs({ state, limit = pageSize, after }, ctx) {
+      if (after !== undefined && !isSortableId(after)) return ctx.fail("cursor_invalid");
+      const most = Math.min(limit, pageSize);
+      const listing = { limit: most + 1, ...(state && { state }), ...(after && { after }) };
+      const found = await store.listJobs(listing, ctx.signal);
+      return cutPage(found.map(describeJob), { limit: most, cursorOf: ({ id }) => id });
+    },
+
+    async readJob({ id }, ctx) {
+      return describeJob((await store.findJob(id, ctx.signal)) ?? ctx.fail("job_not_found"));
+    },
+
+    async changeJob({ id, patch, by }, ctx) {
+      for (;;) {
+        const job = (await store.findJob(id, ctx.signal)) ?? ctx.fail("job_not_found");
+        const next = patchJob(job, patch, { at: clock.now().getTime(), by });
+        if (next === null) return ctx.fail("job_ended");
+        const written = { ...next, revision: job.revision + 1 };
+        if (!(await store.changeJob(written, ctx.signal))) continue;
+        jobChanged(written);
+        return describeJob(written);
+      }
+    },
+
+    async listJobExecutions({ id, state, limit = pageSize, after }, ctx) {
+      const place = after === undefined ? -1 : Number(after);
+      if (!Number.isFinite(place) || after?.trim() === "") return ctx.fail("cursor_invalid");
+      if ((await store.findJob(id, ctx.signal)) === null) return ctx.fail("job_not_found");
+      const most = Math.min(limit, pageSize);
+      const listing = { job_id: id, after: place, limit: most + 1, ...(state && { state }) };
+      const found = await store.listOfJob(listing, ctx.signal);
+      const { items, next } = cutPage(
+        found.map((one) => ({ place: String(one.place), shown: describeExecution(one) })),
+        { limit: most, cursorOf: (one) => one.place },
+      );
+      return { next, items: items.map(({ shown }) => shown) };
     },
 
     async dropDevice({ device_id }, ctx) {

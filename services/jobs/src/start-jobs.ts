@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { deviceEvents } from "@devmesh/contracts/devices";
 import { jobEvents } from "@devmesh/contracts/jobs";
 import type { mesh } from "@devmesh/contracts/mesh";
-import { subscribe } from "@devmesh/service-kit/events/subscription";
+import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { repeat } from "@devmesh/service-kit/retry";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
@@ -11,14 +11,23 @@ import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import type { JobsEnv } from "./env.ts";
-import { cancelOfDevice } from "./executions/cancel-of-device.ts";
 import { createExecutionEvents } from "./executions/execution-events.ts";
 import { createFirmwareFiles } from "./firmware/firmware-files.ts";
+import { holdAll } from "./hold.ts";
 import { createJobs } from "./jobs.ts";
 import { createJobsMetrics } from "./metrics.ts";
+import { createJobEvents } from "./rollout/job-events.ts";
+import { createJobRunner } from "./rollout/job-runner.ts";
+import { OpenJobs } from "./rollout/open-jobs.ts";
+import { createPlanner } from "./rollout/planner.ts";
+import { createSaveJob } from "./rollout/save-job.ts";
+import { createShadowChanges } from "./rollout/shadow-changes.ts";
 import { createLeadership } from "./sending/leadership.ts";
 import { createCallSender } from "./sending/sender.ts";
 import { createSweeps } from "./sending/sweeps.ts";
+import type { StoredExecution } from "./store/execution-store.ts";
+import { withJobActions } from "./store/job-actions.ts";
+import type { StoredJob } from "./store/job-store.ts";
 import { openSqliteJobsStore } from "./store/jobs-store.sqlite.ts";
 import type { JobsStore } from "./store/jobs-store.ts";
 
@@ -28,6 +37,10 @@ const overdueEveryMs = 1_000;
 const removeEveryMs = 60_000;
 /** How often uploads that were cut are removed, in milliseconds. */
 const removeBrokenEveryMs = 600_000;
+
+/** How often jobs are looked at, and the deltas of devices that have not reported, in milliseconds. */
+const jobsEveryMs = 500;
+const deltasEveryMs = 10_000;
 
 const readinessTimeoutMs = 1_000;
 
@@ -40,7 +53,9 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   const { devices } = clients;
   const system = parseStoreUrl(env.STORE_URL).kind;
   const opened = await openJobsStore(env.STORE_URL, stopping);
-  const store = traceStore(bus.tracer, opened.executions, { system, collection: "executions" });
+  const store = withJobActions(
+    traceStore(bus.tracer, opened.executions, { system, collection: "executions" }),
+  );
   const newId = createIdSource(clock);
   const firmware = createFirmwareFiles({
     store: traceStore(bus.tracer, opened.firmware, { system, collection: "firmware" }),
@@ -52,8 +67,11 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   });
   const life = new AbortController();
   const common = { store, devices, clock, log, signal: life.signal };
-  const events = createExecutionEvents(publisher, clock);
-  if (env.JOBS_HOLD) await cancelWaiting();
+  const open = new OpenJobs((deviceIds) => sender.wake(deviceIds), clock);
+  const onChanged = (after: StoredExecution, before: StoredExecution) => open.count(after, before);
+  const events = createExecutionEvents({ publisher, onChanged, clock });
+  const changes = createJobEvents(publisher, clock);
+  if (env.JOBS_HOLD) await holdAll({ store, events, clock, signal: stopping });
 
   const leadership = createLeadership({
     ...common,
@@ -69,13 +87,31 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   });
   const sender = createCallSender({
     ...common,
+    gate: open,
     bridge: clients["rpc-bridge"],
     events,
     mayBegin: () => leads() && bus.connected,
     maxInFlight: env.JOBS_IN_FLIGHT,
     metrics,
   });
-  const sweeps = createSweeps({ ...common, sender, leads, retentionDays: env.JOBS_RETENTION_DAYS });
+  const shadows = createShadowChanges({ ...common, open, settle: sender.settle, events, leads });
+  const sweeps = createSweeps({
+    ...common,
+    sender,
+    overdueChange: shadows.overdue,
+    leads,
+    retentionDays: env.JOBS_RETENTION_DAYS,
+  });
+  const save = createSaveJob({ ...common, open, events: changes });
+  const runner = createJobRunner({
+    ...common,
+    open,
+    planner: createPlanner({ ...common, open, events, save, newId }),
+    wakeOnline: sweeps.wakeOnline,
+    events,
+    save,
+    leads,
+  });
   const onFailure = (err: unknown) => {
     if (!life.signal.aborted) log.warn({ err }, "a sweep failed and is tried again");
   };
@@ -85,7 +121,9 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     { events: deviceEvents, names: ["online"] },
     {
       online({ id }) {
-        if (leads()) sender.connected(id);
+        if (!leads()) return;
+        sender.connected(id);
+        runner.connected(id);
       },
     },
     { mode: "each" },
@@ -100,41 +138,54 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     },
     { mode: "each" },
   );
+  let updates: ActiveSubscription | undefined;
+  /** Subscribes to changes of devices, which are many, while a job awaits reports. */
+  async function followReports(): Promise<void> {
+    if (!leads() || !shadows.awaits) {
+      await updates?.stop();
+      updates = undefined;
+      return;
+    }
+    updates ??= subscribe(
+      bus,
+      { events: deviceEvents, names: ["updated"] },
+      { updated: ({ device }) => shadows.updated(device) },
+      { mode: "each" },
+    );
+  }
+
   const whileRunning = { onFailure, clock, signal: AbortSignal.any([life.signal, stopping]) };
   const repeated = Promise.all([
     repeat(sweeps.wakeAll, { everyMs: sweepEveryMs, ...whileRunning }),
     repeat(sweeps.endOverdue, { everyMs: overdueEveryMs, ...whileRunning }),
     repeat(sweeps.removeEnded, { everyMs: removeEveryMs, ...whileRunning }),
     repeat(removeBrokenUploads, { everyMs: removeBrokenEveryMs, ...whileRunning }),
+    repeat(runner.tick, { everyMs: jobsEveryMs, ...whileRunning }),
+    repeat(runner.work, { everyMs: jobsEveryMs, ...whileRunning }),
+    repeat(shadows.send, { everyMs: jobsEveryMs, ...whileRunning }),
+    repeat(shadows.readDeltas, { everyMs: deltasEveryMs, ...whileRunning }),
+    repeat(followReports, { everyMs: jobsEveryMs, ...whileRunning }),
   ]);
 
   async function removeBrokenUploads(): Promise<void> {
     if (leads()) await firmware.removeBroken(life.signal);
   }
 
-  async function cancelWaiting(): Promise<void> {
-    for (;;) {
-      const waiting = new Set(await store.listWaiting("", 1_000, stopping));
-      if (waiting.size === 0) return;
-      for (const id of waiting)
-        await cancelOfDevice(
-          { store, events, clock },
-          id,
-          "by_request",
-          stopping,
-          ({ state }) => state === "queued",
-        );
-    }
+  function jobChanged(job: StoredJob): void {
+    changes.changed(job, { isUrgent: true });
+    // Where this replica leads, it acts on it at once.
+    if (open.get(job.id) !== undefined) open.set(job);
   }
 
   return {
     implementation: mapStoreErrors(
-      { ...createJobs({ store, devices, events, newId, clock }), ...firmware.implementation },
+      { ...createJobs({ store, devices, events, jobChanged, newId, clock }), ...firmware.implementation },
       isStoreUnavailable,
     ),
     ready: () => opened.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
       await Promise.all([connecting.stop(), due.stop(), repeated]);
+      await updates?.stop();
       // What was begun is settled before another replica leads.
       const settled = sender.stop();
       await Promise.race([settled, clock.sleep(Math.max(0, env.DRAIN_MS - drainMarginMs))]);

@@ -17,6 +17,8 @@ const events: Readonly<Record<string, ExecutionEvent>> = {
   },
   "no such function": { kind: "answered", at, answer: { sent: true, outcome: "no_such_function" } },
   unreadable: { kind: "answered", at, answer: { sent: true, outcome: "unreadable" } },
+  patched: { kind: "patched", dueAt: 9_000 },
+  reported: { kind: "reported", at },
   unanswered: { kind: "unanswered", at },
   refused: { kind: "refused", at, reason: "frame_too_large" },
   expired: { kind: "expired", at },
@@ -31,6 +33,8 @@ const arrows: Readonly<Record<string, readonly [fromQueued: string | null, fromS
   "an error": [null, "failed"],
   "no such function": [null, "failed"],
   unreadable: [null, "failed"],
+  patched: [null, "sent"],
+  reported: [null, "succeeded"],
   unanswered: [null, "timed_out"],
   refused: ["failed", "failed"],
   expired: ["expired", null],
@@ -60,7 +64,7 @@ describe("states of an execution", () => {
         let sent = 0;
         for (const { event, later } of steps) {
           now += later;
-          const next = nextExecution(execution, event.kind === "put_back" ? event : { ...event, at: now });
+          const next = nextExecution(execution, "at" in event ? { ...event, at: now } : event);
           if (next === null) continue;
           expect(next.revision).toBe(execution.revision + 1);
           expect(execution.ended_at).toBeNull();
@@ -82,10 +86,30 @@ describe("states of an execution", () => {
     const first = claimed(newExecution("pump", { max_attempts: 2 }));
     const again = nextExecution(first, { kind: "unanswered", at });
     expect(again).toMatchObject({ state: "queued", attempts: 1, not_before: at + 60_000, due_at: null });
+    const failed = nextExecution(first, events["an error"] as ExecutionEvent);
+    expect(failed).toMatchObject({ state: "failed", reason: "device_error" });
     const late = nextExecution(first, { kind: "unanswered", at: 99_000 });
     expect(late).toMatchObject({ state: "timed_out", reason: "no_answer" });
     const expired = again && nextExecution(again, { kind: "expired", at: 100_000 });
     expect(expired).toMatchObject({ state: "timed_out", reason: "no_answer", attempts: 1 });
+  });
+
+  test("an error of the device is followed by another attempt where the job says so", () => {
+    const retry = { on: ["failed"] as const, after_ms: 5_000 };
+    const first = claimed(newExecution("pump", { max_attempts: 2, retry }));
+    const again = nextExecution(first, events["an error"] as ExecutionEvent);
+    expect(again).toMatchObject({ state: "queued", attempts: 1, not_before: at + 5_000, error: null });
+    const silent = nextExecution(first, { kind: "unanswered", at });
+    expect(silent).toMatchObject({ state: "timed_out" });
+  });
+
+  test("a change of the shadow that is not reported in time says so", () => {
+    const action = { kind: "shadow", patch: { tags: {} }, wait_for_report: true, timeout: "PT1M" } as const;
+    const first = claimed(newExecution("pump", { action, job_id: "job" }));
+    const patched = nextExecution(first, { kind: "patched", dueAt: 63_000 });
+    expect(patched).toMatchObject({ state: "sent", stage: "reporting", due_at: 63_000 });
+    const end = patched && nextExecution(patched, { kind: "unanswered", at });
+    expect(end).toMatchObject({ state: "timed_out", reason: "not_reported", stage: null });
   });
 
   test("an attempt that never was is taken back with its time", () => {
@@ -94,9 +118,9 @@ describe("states of an execution", () => {
     expect(back).toEqual({ ...queued, revision: 3 });
   });
 
-  test("a result of more than 64 KB is dropped", () => {
-    const result = (text: string) =>
-      nextExecution(claimed(newExecution("pump")), {
+  test("a result of more than 64 KB is dropped, of more than 4 KB in a job", () => {
+    const result = (text: string, job_id: string | null = null) =>
+      nextExecution(claimed(newExecution("pump", { job_id })), {
         kind: "answered",
         at,
         answer: { sent: true, outcome: "result", result: text },
@@ -107,5 +131,7 @@ describe("states of an execution", () => {
       result: null,
       result_dropped: true,
     });
+    expect(result("x".repeat(4_094), "job")).not.toHaveProperty("result_dropped");
+    expect(result("x".repeat(4_095), "job")).toMatchObject({ result: null, result_dropped: true });
   });
 });

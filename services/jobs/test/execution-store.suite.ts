@@ -1,7 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { NewJob } from "@devmesh/contracts/model/job";
+import type { JsonObject } from "@devmesh/contracts/model/json";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { nextExecution } from "../src/executions/execution-states.ts";
-import type { ExecutionStore, StoredExecution } from "../src/store/execution-store.ts";
+import { createStoredJob } from "../src/rollout/rollout.ts";
+import { type ExecutionStore, retryOfCalls, type StoredExecution } from "../src/store/execution-store.ts";
+import type { StoredJob } from "../src/store/job-store.ts";
 import type { JobsStore } from "../src/store/jobs-store.ts";
 import type { StoreUnderTest } from "./store-under-test.ts";
 
@@ -14,11 +18,15 @@ export function newExecution(device_id: string, more: Partial<StoredExecution> =
   return {
     id: `01937a3c-5b1e-7000-8f00-${String(++made).padStart(12, "0")}`,
     device_id,
+    job_id: null,
+    place: 0,
     action: { kind: "rpc", func: "Echo", params: { $set: [1], "a.b": "Ü" }, timeout: 1_000 },
     state: "queued",
     reason: null,
+    stage: null,
     attempts: 0,
     max_attempts: 1,
+    retry: retryOfCalls,
     result: null,
     error: null,
     created_at: 1_000,
@@ -38,6 +46,13 @@ export function claimed(execution: StoredExecution, dueAt = 5_000): StoredExecut
   const next = nextExecution(execution, { kind: "claimed", at: 2_000, dueAt });
   if (next === null) throw new Error("it cannot be claimed");
   return next;
+}
+
+/** A job that is not planned yet. */
+function newJob({ patch = {} }: { readonly patch?: JsonObject } = {}): StoredJob {
+  const body = { target: { where: {} }, action: { kind: "shadow", patch: { tags: patch } } };
+  const id = `01937a3c-5b1e-7000-8f01-${String(++made).padStart(12, "0")}`;
+  return createStoredJob(NewJob.parse(body), { id, at: 1_000, by: { kind: "master", key_id: "k" } });
 }
 
 const bounds = { most: 1_000, mostOfKind: 1_000 };
@@ -65,8 +80,9 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
       for (const one of given) expect(await store.insert(one, bounds, signal)).toBe(true);
     };
     const stored = async (id: string) => (await store.find(id, signal))?.execution;
+    let released: ReadonlyMap<string, number> = new Map();
     const due = async (now: number, ...ids: string[]) =>
-      (await store.findDue(ids, now, signal)).map(({ id }) => id).sort();
+      (await store.findDue(ids, now, released, signal)).map(({ id }) => id).sort();
 
     test("an execution is found as it was stored, also after a reopening", async () => {
       const execution = newExecution("pump");
@@ -158,6 +174,120 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
       await store.unlist("pump", signal);
       expect(await list()).toEqual([]);
       expect((await store.find(first.id, signal))?.listed).toBe(false);
+    });
+
+    describe("of jobs", () => {
+      const ofJob = (device: string, place: number, more: Partial<StoredExecution> = {}) =>
+        newExecution(device, { job_id: "job", place, ...more });
+      const shadow = { kind: "shadow", patch: { tags: {} }, wait_for_report: true, timeout: "PT1M" } as const;
+      const places = async (more: Partial<Parameters<ExecutionStore["listOfJob"]>[0]> = {}) =>
+        (await store.listOfJob({ job_id: "job", limit: 10, ...more }, signal)).map(({ place }) => place);
+
+      test("a page that is stored twice changes nothing", async () => {
+        const page = [ofJob("a", 0.5), ofJob("b", 0.25)];
+        expect(await store.insertOfJob(page, signal)).toEqual(new Set(page.map(({ id }) => id)));
+        const again = [ofJob("a", 0.5), ofJob("b", 0.25), ofJob("c", 0.75)];
+        expect(await store.insertOfJob(again, signal)).toEqual(new Set([again[2]?.id]));
+        expect(await store.findOfJob("job", ["a", "c", "none"], signal)).toHaveLength(2);
+        expect(await store.countStates("job", signal)).toMatchObject({ queued: 3, sent: 0 });
+        await store.insertOfJob([newExecution("a", { job_id: "other", place: 0.5 })], signal);
+        expect(await store.countStates("job", signal)).toMatchObject({ queued: 3 });
+      });
+
+      test("executions are listed in the order of the rollout, by state and between places", async () => {
+        const all = [0.75, 0.25, 0.5, 1].map((place) => ofJob(`d${place}`, place));
+        await store.insertOfJob(all, signal);
+        await store.change([claimed(all[1] as StoredExecution)], signal);
+        expect(await places()).toEqual([0.25, 0.5, 0.75, 1]);
+        expect(await places({ after: 0.25, upTo: 0.75 })).toEqual([0.5, 0.75]);
+        expect(await places({ state: "queued", limit: 2 })).toEqual([0.5, 0.75]);
+        expect(await places({ state: "sent" })).toEqual([0.25]);
+        expect(await store.placeBeyond("job", -1, 2, signal)).toEqual({ place: 0.5, count: 2 });
+        expect(await store.placeBeyond("job", 0.5, 5, signal)).toEqual({ place: 1, count: 2 });
+        expect(await store.placeBeyond("job", 1, 5, signal)).toEqual({ place: 1, count: 0 });
+      });
+
+      test("an execution is due up to the place that its job has released, and holds up no other", async () => {
+        const [first, second] = [ofJob("pump", 0.5), newExecution("pump")];
+        await store.insertOfJob([first], signal);
+        await insert(second);
+        expect(await due(20_000, "pump")).toEqual([second.id]);
+        released = new Map([["job", 0.4]]);
+        expect(await due(20_000, "pump")).toEqual([second.id]);
+        released = new Map([["job", 0.5]]);
+        expect(await due(20_000, "pump")).toEqual([first.id]);
+        released = new Map();
+      });
+
+      test("a change of the shadow is sent beside a call, and is among what its device has open", async () => {
+        const call = newExecution("pump");
+        const change = ofJob("pump", 0.5, { action: shadow });
+        await insert(call);
+        await store.insertOfJob([change, ofJob("pump-1", 0.6, { action: shadow })], signal);
+        const both = [claimed(call), claimed(change)];
+        expect(await store.change(both, signal)).toEqual(new Set([call.id, change.id]));
+        const open = (await store.listOpen("pump", 10, signal)).map(({ id }) => id);
+        expect(open.sort()).toEqual([call.id, change.id].sort());
+      });
+
+      test("they do not count as waiting calls, and go with their job alone", async () => {
+        await store.insertOfJob([ofJob("pump", 0.5)], signal);
+        expect(await store.insert(newExecution("pump"), { most: 1, mostOfKind: 1 }, signal)).toBe(true);
+        const ended = ofJob("fan", 0.6, { state: "failed", ended_at: 1_000 });
+        await store.insertOfJob([ended], signal);
+        expect(await store.removeEnded(5_000, 10, signal)).toBe(0);
+        const job = { ...newJob(), settled: true, state: "done" as const, ended_at: 1_000 };
+        await store.insertJob(job, { open: 10, continuous: 10 }, signal);
+        expect(await store.listOldJobs(1_000, 10, signal)).toEqual([]);
+        expect(await store.listOldJobs(1_001, 10, signal)).toEqual([job.id]);
+        await store.insertOfJob([newExecution("pump", { job_id: job.id })], signal);
+        expect([await store.removeJob(job.id, 1, signal), await store.removeJob(job.id, 1, signal)]).toEqual([
+          false,
+          true,
+        ]);
+        expect(await store.findJob(job.id, signal)).toBeNull();
+      });
+    });
+
+    describe("jobs", () => {
+      const most = { open: 3, continuous: 1 };
+
+      test("a job is found as it was stored, and changed by its revision", async () => {
+        const job = newJob({ patch: { $set: { "a.b": 1 } } });
+        expect(await store.insertJob(job, most, signal)).toBe(true);
+        await opened.close();
+        await open();
+        expect(await store.findJob(job.id, signal)).toEqual(job);
+        expect(await store.findJob("none", signal)).toBeNull();
+        const paused = { ...job, state: "paused" as const, revision: 2 };
+        const tries = Array.from({ length: 8 }, () => store.changeJob(paused, signal));
+        expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1);
+        expect(await store.findJob(job.id, signal)).toEqual(paused);
+      });
+
+      test("so many are open, and so many of them continuous", async () => {
+        const jobs = [true, true, false, false, false].map((continuous) => ({ ...newJob(), continuous }));
+        const stored = [];
+        for (const job of jobs) stored.push(await store.insertJob(job, most, signal));
+        expect(stored).toEqual([true, false, true, true, false]);
+        const [first] = jobs as [StoredJob];
+        await store.changeJob({ ...first, settled: true, ended_at: 5, revision: 2 }, signal);
+        expect(await store.insertJob(newJob(), most, signal)).toBe(true);
+        expect((await store.listOpenJobs(signal)).map(({ id }) => id)).not.toContain(first.id);
+      });
+
+      test("they are listed newest first, by state and in pages", async () => {
+        const jobs = [newJob(), newJob(), newJob()];
+        for (const job of jobs) await store.insertJob(job, most, signal);
+        const [one, two, three] = jobs.map(({ id }) => id);
+        const list = async (more: object = {}) =>
+          (await store.listJobs({ limit: 10, ...more }, signal)).map(({ id }) => id);
+        expect(await list()).toEqual([three, two, one]);
+        expect(await list({ after: three, limit: 1 })).toEqual([two]);
+        await store.changeJob({ ...(jobs[1] as StoredJob), state: "running", revision: 2 }, signal);
+        expect(await list({ state: "running" })).toEqual([two]);
+        expect((await store.listOpenJobs(signal)).map(({ id }) => id)).toEqual([one, two, three]);
+      });
     });
 
     test("ended executions are removed by their age", async () => {

@@ -2,6 +2,9 @@ import { join } from "node:path";
 import { deviceEvents, devices } from "@devmesh/contracts/devices";
 import { jobs } from "@devmesh/contracts/jobs";
 import type { Execution } from "@devmesh/contracts/model/execution";
+import type { Job, JobPatch, JobTarget, JobTrial } from "@devmesh/contracts/model/job";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import { ShadowPatch } from "@devmesh/contracts/model/shadow";
 import { type CallAttempt, rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
@@ -14,7 +17,7 @@ import type { CallInput, Client } from "@devmesh/service-kit/rpc/implementation"
 import { serve } from "@devmesh/service-kit/rpc/serve";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { startBroker } from "@devmesh/testkit/broker";
-import { fakeContract } from "@devmesh/testkit/fakes";
+import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 import { type StartedService, startService } from "@devmesh/testkit/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 
@@ -29,6 +32,11 @@ interface FakeDevice {
   readonly received: string[];
   /** The functions of its ACL. */
   permitted: readonly string[];
+  /** Its shadow; what a job desires replaces what was desired before. */
+  desired: JsonObject;
+  reported: JsonObject;
+  /** What a change of its shadow waits for. */
+  patch?: () => Promise<unknown>;
 }
 
 /** The broker of a mesh with fakes of `devices` and `rpc-bridge`, and processes of the service. */
@@ -46,6 +54,18 @@ export interface JobsFixture extends AsyncDisposable {
   cancel(id: string, force?: boolean): Promise<Execution>;
   /** The methods of firmware, called as a gateway. */
   readonly firmware: Client<typeof jobs, (typeof firmwareMethods)[number]>;
+  createJob(job: CallInput<typeof jobs, "createJob">["job"]): Promise<Job>;
+  readJob(id: string): Promise<Job>;
+  changeJob(id: string, patch: JobPatch): Promise<Job>;
+  listJobs(): Promise<readonly Job[]>;
+  tryTarget(target: JobTarget): Promise<JobTrial>;
+  /** Page by page, in the order of the rollout. */
+  listJobExecutions(
+    id: string,
+    more?: { readonly state?: Execution["state"] },
+  ): Promise<readonly Execution[]>;
+  /** The device reports a state, of which an event is published. */
+  report(id: string, reported: JsonObject): Promise<void>;
   /** As `devices` does. */
   drop(device_id: string): Promise<void>;
 }
@@ -59,8 +79,22 @@ const firmwareMethods = [
   "endContent",
   "readContent",
 ] as const;
+/** The reason of a call that fails. */
+export const reasonOf = (answer: Promise<unknown>) =>
+  answer.then(
+    () => "answered",
+    (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
+  );
 
 export const answered: CallAttempt = { sent: true, outcome: "result", result: "ok" };
+
+/** What a device has not reported of what is desired; whole members. */
+const deltaOf = ({ desired, reported }: FakeDevice): JsonObject =>
+  Object.fromEntries(
+    Object.entries(desired).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(reported[name]),
+    ),
+  );
 
 const call = () => createCallContext({ timeoutMs: 10_000 });
 
@@ -88,6 +122,22 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
     fakeContract(devices, {
       readPresence: async ({ id }) => ({ online: find(id).online }),
       readPresences: async ({ ids }) => ({ online: ids.filter((id) => known.get(id)?.online) }),
+      async selectDevices({ ids, after = "", limit }) {
+        const all = [...known.keys()].filter((id) => id > after && (ids?.includes(id) ?? true)).sort();
+        const items = all.slice(0, limit);
+        return { next: all.length > limit ? (items.at(-1) ?? null) : null, items };
+      },
+      async patchDevice({ id, patch }) {
+        const device = find(id);
+        await device.patch?.();
+        const { state } = ShadowPatch.parse(patch.shadow);
+        device.desired = state?.desired ?? device.desired;
+        return { etag: "1", device: shown(id, device) as never };
+      },
+      readDelta: async ({ id }) => ({
+        ...{ metadata: {}, version: 1, timestamp: 1 },
+        state: deltaOf(find(id)),
+      }),
       async authorize({ id, action }, context) {
         const isListed = action.kind === "rpc" && find(id).permitted.includes(action.func);
         return isListed ? { query: null } : context.fail("rpc_not_permitted");
@@ -108,7 +158,26 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
   );
   await Promise.all([ofDevices.flush(), ofBridge.flush()]);
   const ofDevicesClient = createClient(ofDevices, calls(jobs, ["dropDevice"]));
-  const client = createClient(ofGateway, calls(jobs, ["createCall", "readExecution", "cancelExecution"]));
+  const shown = (id: string, { desired, reported }: FakeDevice) => {
+    const device = fakeDevice(id);
+    const state = { desired, reported, delta: deltaOf(find(id)) };
+    return { ...device, shadow: { ...device.shadow, state } };
+  };
+  const client = createClient(
+    ofGateway,
+    calls(jobs, [
+      "createCall",
+      "readExecution",
+      "cancelExecution",
+      "tryTarget",
+      "createJob",
+      "listJobs",
+      "readJob",
+      "changeJob",
+      "listJobExecutions",
+    ]),
+  );
+  const by = { kind: "master", key_id: "k" } as const;
   const fixture: JobsFixture = {
     devices: known,
     add(id, more = {}) {
@@ -118,6 +187,8 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
         answer: () => answered,
         received: [],
         permitted: [],
+        desired: {},
+        reported: {},
         ...more,
       };
       known.set(id, device);
@@ -151,6 +222,25 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
     read: (id) => client.readExecution({ id, principal: { kind: "master" } }, call()),
     cancel: (id, force = false) => client.cancelExecution({ id, force }, call()),
     firmware: createClient(ofGateway, calls(jobs, firmwareMethods)),
+    createJob: (job) => client.createJob({ job, created_by: by }, call()),
+    readJob: (id) => client.readJob({ id }, call()),
+    changeJob: (id, patch) => client.changeJob({ id, patch, by }, call()),
+    listJobs: async () => (await client.listJobs({}, call())).items,
+    tryTarget: (target) => client.tryTarget({ target }, call()),
+    async listJobExecutions(id, more = {}) {
+      const found: Execution[] = [];
+      for (let after: string | null | undefined; after !== null; ) {
+        const asked = { id, ...more, limit: 3, ...(after !== undefined && { after }) };
+        const { items, next } = await client.listJobExecutions(asked, call());
+        found.push(...items);
+        after = next;
+      }
+      return found;
+    },
+    async report(id, reported) {
+      const device = Object.assign(find(id), { reported });
+      await events.updated({ id, timestamp: new Date().toISOString(), device: shown(id, device) });
+    },
     async drop(device_id) {
       await ofDevicesClient.dropDevice({ device_id }, call());
     },

@@ -1,10 +1,12 @@
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { describeFirmware } from "./firmware.suite.ts";
 import { startJobsFixture } from "./jobs-fixture.ts";
+import { describeRollouts } from "./rollout.suite.ts";
 import { describeWaitingCalls } from "./waiting-calls.suite.ts";
 
 describeWaitingCalls("SQLite", startJobsFixture);
 describeFirmware("SQLite", startJobsFixture);
+describeRollouts("SQLite", startJobsFixture);
 
 describeOverMongodb("processes over MongoDB", (mongodb) => {
   const startOverMongodb = async () => {
@@ -20,4 +22,5 @@ describeOverMongodb("processes over MongoDB", (mongodb) => {
   };
   describeWaitingCalls("MongoDB", startOverMongodb);
   describeFirmware("MongoDB", startOverMongodb);
+  describeRollouts("MongoDB", startOverMongodb);
 });

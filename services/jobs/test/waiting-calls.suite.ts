@@ -1,14 +1,7 @@
-import { ServiceError } from "@devmesh/service-kit/errors";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { answered, type JobsFixture } from "./jobs-fixture.ts";
-
-const reasonOf = (answer: Promise<unknown>) =>
-  answer.then(
-    () => "answered",
-    (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
-  );
+import { answered, type JobsFixture, reasonOf } from "./jobs-fixture.ts";
 
 /** What processes of the service do with calls that wait, over any store. */
 export function describeWaitingCalls(adapter: string, start: () => Promise<JobsFixture>): void {

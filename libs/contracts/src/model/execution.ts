@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { FunctionName } from "./acl.ts";
+import { Action } from "./action.ts";
 import { DeviceId } from "./device-id.ts";
 import { JsonValue } from "./json.ts";
 import { Timestamp } from "./time.ts";
@@ -24,22 +24,16 @@ export const ExecutionReason = z.enum([
   "function_not_found",
   "bad_device_reply",
   "frame_too_large",
+  "patch_refused",
+  "device_not_found",
   "rpc_not_permitted",
   "no_answer",
+  "not_reported",
   "by_request",
+  "job_cancelled",
   "device_deleted",
 ]);
 export type ExecutionReason = z.infer<typeof ExecutionReason>;
-
-/** What one execution asks of its device. */
-const ExecutionAction = z
-  .object({
-    kind: z.literal("rpc").describe("A call of a function."),
-    func: FunctionName,
-    params: JsonValue.optional().describe("The parameters; absent for none."),
-    timeout: z.int().describe("Milliseconds to wait for the device's answer."),
-  })
-  .meta({ id: "ExecutionAction", description: "What a device is asked to do." });
 
 /** The key that an execution or a job was created with. */
 export const Creator = z
@@ -57,11 +51,17 @@ export const Execution = z
   .object({
     id: z.string().describe("Its id."),
     device_id: DeviceId,
-    action: ExecutionAction,
+    job_id: z.string().nullable().default(null).describe("The job that it belongs to; null for a call."),
+    action: Action,
     state: ExecutionState.describe(
       "`queued`: nothing of the next attempt was sent. `sent`: an attempt was begun. All others are final: `succeeded`, the device said so; `failed`, the device said no, or it could not be sent; `timed_out`, it was sent and nobody knows whether it ran; `expired`, nothing was ever sent; `cancelled`.",
     ),
     reason: ExecutionReason.nullable().describe("Why it ended so; null for success, expiry and before."),
+    stage: z
+      .enum(["reporting"])
+      .nullable()
+      .default(null)
+      .describe("While it is `sent`: `reporting`, the shadow is changed and the device's report is awaited."),
     attempts: z.int().min(0).describe("Number of attempts that were sent."),
     max_attempts: z.int().min(1).describe("Largest number of attempts."),
     result: JsonValue.describe("The device's result; null before, and where it answered none."),
@@ -86,9 +86,11 @@ export const Execution = z
     example: {
       id: "01937a3c-5b1e-7000-8f00-0123456789ab",
       device_id: "pump-1",
+      job_id: null,
       action: { kind: "rpc", func: "Sys.Reboot", timeout: 10_000 },
       state: "queued",
       reason: null,
+      stage: null,
       attempts: 0,
       max_attempts: 1,
       result: null,

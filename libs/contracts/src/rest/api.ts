@@ -12,7 +12,7 @@ import { storedData } from "./stored-data.ts";
 export const tags = {
   Devices: "Devices, their shadows and secrets; with a master key.",
   RPC: "Functions of connected devices; with a master key.",
-  Work: "Calls that wait for their device; with a master key.",
+  Work: "Calls that wait for their device, and jobs over many devices; with a master key.",
   Firmware: "Files that devices can run; with a master key.",
   "Stored data": "What devices published below `db/`.",
   "Notification stream": "What happens, as it happens.",

@@ -24,6 +24,7 @@ import { DeviceId } from "../model/device-id.ts";
 import { DeviceDiagnosis, Diagnosis, DiagnosisWord, UnknownDevice } from "../model/diagnostics.ts";
 import { Since } from "../model/duration.ts";
 import { Execution, ExecutionPatch, ExecutionState } from "../model/execution.ts";
+import { checkNewJob, Job, JobPatch, JobState, JobTrial, NewJob } from "../model/job.ts";
 import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
@@ -47,6 +48,7 @@ const identified = (what: string) =>
   z.object({ id: z.string().min(1).max(128).describe(`Id of the ${what}.`) });
 const ofExecution = { params: identified("execution"), absent: { id: "execution_not_found" } } as const;
 const ofView = { params: identified("view"), absent: { id: "view_not_found" } } as const;
+const ofJob = { params: identified("job"), absent: { id: "job_not_found" } } as const;
 const nothing = { description: "Done." } as const;
 const where = ConditionInput.optional().meta({
   type: "string",
@@ -314,6 +316,65 @@ An entry that happens again meanwhile is at the beginning again.`,
     body: { schema: ExecutionPatch, optional: false },
     answers: { 200: { description: "The execution.", json: Execution } },
     calls: [{ contract: jobs, methods: ["cancelExecution"] }],
+  },
+  createJob: {
+    ...post("/jobs", null),
+    ...tagged("Work"),
+    summary: "Create a job: one action for many devices",
+    description:
+      "It is planned and begins by itself. With `dry_run=true` nothing is stored, and its devices are counted.",
+    query: z.object({
+      dry_run: QueryBoolean.optional().meta({ description: "Only counts the devices that it would have." }),
+    }),
+    body: { schema: NewJob, optional: false, checkBesides: checkNewJob },
+    answers: {
+      200: { description: "With `dry_run`: what it would do.", json: JobTrial },
+      201: {
+        description: "The job.",
+        json: Job,
+        headers: { Location: "Where the job is read." },
+      },
+    },
+    calls: [{ contract: jobs, methods: ["tryTarget", "createJob"] }],
+  },
+  listJobs: {
+    ...get("/jobs"),
+    ...tagged("Work"),
+    summary: "List jobs, newest first",
+    query: z.object({ ...paging.query, state: JobState.optional().describe("Only those in this state.") }),
+    answers: { 200: { description: "The jobs.", json: z.array(Job), headers: paging.headers } },
+    calls: [{ contract: jobs, methods: ["listJobs"] }],
+  },
+  readJob: {
+    ...get("/jobs/:id"),
+    ...tagged("Work"),
+    summary: "Read a job",
+    ...ofJob,
+    answers: { 200: { description: "The job.", json: Job } },
+    calls: [{ contract: jobs, methods: ["readJob"] }],
+  },
+  changeJob: {
+    ...post("/jobs/:id", null),
+    ...tagged("Work"),
+    summary: "Pause, resume, cancel or speed a job",
+    description:
+      "Holds a second later for what was not sent; what was sent ends by itself, unless `force` ends it here: devices may still do it.",
+    ...ofJob,
+    body: { schema: JobPatch, optional: false },
+    answers: { 200: { description: "The job.", json: Job } },
+    calls: [{ contract: jobs, methods: ["changeJob"] }],
+  },
+  listJobExecutions: {
+    ...get("/jobs/:id/executions"),
+    ...tagged("Work"),
+    summary: "List the executions of a job, in the order of its rollout",
+    ...ofJob,
+    query: z.object({
+      ...paging.query,
+      state: ExecutionState.optional().describe("Only those in this state."),
+    }),
+    answers: { 200: { description: "The executions.", json: z.array(Execution), headers: paging.headers } },
+    calls: [{ contract: jobs, methods: ["listJobExecutions"] }],
   },
   listKeys: {
     ...get("/keys"),

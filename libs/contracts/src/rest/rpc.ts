@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { waitingCalls } from "../jobs.ts";
+import { rpcTimeout } from "../model/action.ts";
 import { durationBetween } from "../model/duration.ts";
 import { Execution } from "../model/execution.ts";
 import { isJsonObject, type Json, JsonValue } from "../model/json.ts";
-import { rpcTimeout } from "../rpc-bridge.ts";
 import { queryInteger } from "./route.ts";
 
 const timeout = queryInteger({ ...rpcTimeout, description: "Milliseconds to wait for the device." });

@@ -38,7 +38,10 @@ const readers: ReadonlyMap<string, ReadEvent> = new Map([
   ),
   ...readersOf(
     jobEvents,
-    { execution_changed: ({ execution }) => ["execution", execution as Json] },
+    {
+      execution_changed: ({ execution }) => ["execution", execution as Json],
+      job_changed: ({ job }) => ["job", job as Json],
+    },
     redactSecrets,
   ),
   ...readersOf(keyEvents, {

@@ -18,6 +18,9 @@ import { type RpcOperation, shownTo } from "./rpc.ts";
 /** Entries of diagnostics in an answer without `limit`. */
 const defaultDiagnostics = 1_000;
 
+/** Timeout of a dry run, in milliseconds: it looks over all devices. */
+const trialMs = 30_000;
+
 /** The master key API (api.md), except the state of the mesh and calls of devices. */
 export function masterKeyHandlers(
   { devices, jobs, keys, mailer }: GatewayClients,
@@ -146,6 +149,50 @@ export function masterKeyHandlers(
         shownTo(keyKind)(
           await jobs.bytes.cancelExecution({ id: params.id, force: body.force ?? false }, call),
         ),
+      ),
+
+    async createJob({ body, query, keyKind, keyId = "", call, within }) {
+      if (query.dry_run) {
+        const { target } = body;
+        return within(trialMs, async (call) => json(await jobs.bytes.tryTarget({ target }, call)));
+      }
+      const created_by = { kind: "master", key_id: keyId } as const;
+      const bytes = await jobs.bytes.createJob({ job: body, created_by }, call);
+      const headers = { Location: masterKey.readJob.path.replace(":id", leadingString(bytes, "id")) };
+      return json(shownTo(keyKind)(bytes), { status: 201, headers });
+    },
+
+    listJobs: (request) =>
+      answerList(
+        async (page, call) => {
+          const { state } = request.query;
+          return shownTo(request.keyKind)(
+            await jobs.bytes.listJobs({ ...(state && { state }), ...page }, call),
+          );
+        },
+        masterKey.listJobs.path,
+        request,
+        null,
+      ),
+
+    readJob: async ({ params, keyKind, call }) =>
+      json(shownTo(keyKind)(await jobs.bytes.readJob({ id: params.id }, call))),
+
+    async changeJob({ params, body, keyKind, keyId = "", call }) {
+      const by = { kind: "master", key_id: keyId } as const;
+      return json(shownTo(keyKind)(await jobs.bytes.changeJob({ id: params.id, patch: body, by }, call)));
+    },
+
+    listJobExecutions: (request) =>
+      answerList(
+        async (page, call) => {
+          const { state } = request.query;
+          const input = { id: request.params.id, ...(state && { state }), ...page };
+          return shownTo(request.keyKind)(await jobs.bytes.listJobExecutions(input, call));
+        },
+        masterKey.listJobExecutions.path.replace(":id", request.params.id),
+        request,
+        null,
       ),
 
     listKeys: (request) =>

@@ -1,3 +1,4 @@
+import { rpcTimeout } from "@devmesh/contracts/model/action";
 import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { Creator } from "@devmesh/contracts/model/execution";
@@ -5,7 +6,7 @@ import type { Json } from "@devmesh/contracts/model/json";
 import type { KeyKind } from "@devmesh/contracts/principal";
 import { deviceAccess } from "@devmesh/contracts/rest/device-access";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
-import { rpcBridge, rpcTimeout } from "@devmesh/contracts/rpc-bridge";
+import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";

@@ -1,4 +1,6 @@
+import { waitingCalls } from "@devmesh/contracts/jobs";
 import type { ExecutionReason } from "@devmesh/contracts/model/execution";
+import { jobLimits } from "@devmesh/contracts/model/job";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
 import type { ExecutionEvents } from "./execution-events.ts";
@@ -10,8 +12,8 @@ interface CancelOptions {
   readonly clock: Clock;
 }
 
-/** Executions of one commit. */
-const batchSize = 200;
+/** Executions of one commit: more than a device can have open, with one of each job. */
+const batchSize = jobLimits.open + waitingCalls.ofDevice + 1;
 
 /** Cancels the queued and sent executions of a device that are meant, until none is left. */
 export async function cancelOfDevice(
@@ -27,6 +29,7 @@ export async function cancelOfDevice(
     const at = clock.now().getTime();
     const next = open.flatMap((one) => nextExecution(one, { kind: "cancelled", at, reason }) ?? []);
     const cancelled = await store.change(next, signal);
-    for (const one of next) if (cancelled.has(one.id)) events.changed(one);
+    const before = new Map(open.map((one) => [one.id, one]));
+    for (const one of next) if (cancelled.has(one.id)) events.changed(one, before.get(one.id));
   }
 }

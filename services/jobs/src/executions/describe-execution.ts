@@ -3,7 +3,7 @@ import type { StoredExecution } from "../store/execution-store.ts";
 
 /** An execution as the API shows it. */
 export function describeExecution(stored: StoredExecution): Execution {
-  const { revision: _, due_at: __, not_before: ___, ...shown } = stored;
+  const { revision: _, due_at: __, not_before: ___, retry: ____, place: _____, ...shown } = stored;
   return {
     ...shown,
     created_at: timestamp(stored.created_at),
@@ -13,6 +13,7 @@ export function describeExecution(stored: StoredExecution): Execution {
   };
 }
 
-function timestamp(ms: number): string {
+/** Unix milliseconds as the API writes them. */
+export function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -8,19 +8,40 @@ import { describeExecution } from "./describe-execution.ts";
 /** More would drive the events of others out of the stream, which keeps those of an hour (ADR 20). */
 const eventsPerSecond = 50;
 
+/** Of these, so many are left for calls: a job has thousands of executions. */
+const leftForCalls = 25;
+
 /** Publishes changes of executions; best effort. */
 export interface ExecutionEvents {
-  /** Publishes an execution as it is now; beyond 50 a second nothing. */
-  changed(execution: StoredExecution): void;
+  /**
+   * Publishes an execution that was created, without `before`, or has ended; beyond 50 a second nothing. Every change
+   * that this replica stores is passed here.
+   */
+  changed(execution: StoredExecution, before?: StoredExecution): void;
   /** Wakes the replica that sends. */
   due(deviceIds: readonly string[]): void;
 }
 
-export function createExecutionEvents(publisher: Publisher<typeof jobEvents>, clock: Clock): ExecutionEvents {
+export interface ExecutionEventsOptions {
+  readonly publisher: Pick<Publisher<typeof jobEvents>, "execution_changed" | "due">;
+  /** Is given each change of an execution of a job. */
+  readonly onChanged: (execution: StoredExecution, before: StoredExecution) => void;
+  readonly clock: Clock;
+}
+
+export function createExecutionEvents({
+  publisher,
+  onChanged,
+  clock,
+}: ExecutionEventsOptions): ExecutionEvents {
   const budget = new TokenBuckets({ size: eventsPerSecond, refill: eventsPerSecond, maxBuckets: 1 });
   return {
-    changed(execution) {
-      if (!budget.tryTake("all", clock.monotonicMs())) return;
+    changed(execution, before) {
+      if (before !== undefined && execution.job_id !== null) onChanged(execution, before);
+      if (before !== undefined && execution.ended_at === null) return;
+      const nowMs = clock.monotonicMs();
+      if (execution.job_id !== null && budget.tokens("all", nowMs) <= leftForCalls) return;
+      if (!budget.tryTake("all", nowMs)) return;
       publisher.execution_changed({
         id: execution.device_id,
         timestamp: clock.now().toISOString(),

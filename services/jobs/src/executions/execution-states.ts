@@ -2,11 +2,9 @@ import type { ExecutionReason } from "@devmesh/contracts/model/execution";
 import type { CallAttempt } from "@devmesh/contracts/rpc-bridge";
 import type { StoredExecution } from "../store/execution-store.ts";
 
-/** Bytes of a result that is kept, as compact JSON. */
+/** Bytes of a result that is kept, as compact JSON, of a call and of an execution of a job. */
 const maxResultBytes = 64 * 1024;
-
-/** How long after an unanswered attempt the next one begins, in milliseconds. */
-const retryAfterMs = 60_000;
+const maxResultBytesInJob = 4 * 1024;
 
 /** What a device answers to an attempt. */
 type AnsweredAttempt = Extract<
@@ -21,6 +19,10 @@ export type ExecutionEvent =
   /** Nothing of the attempt left the mesh: it never was. */
   | { readonly kind: "put_back" }
   | { readonly kind: "answered"; readonly at: number; readonly answer: AnsweredAttempt }
+  /** The shadow is changed, and the device's report of it awaited until `dueAt`. */
+  | { readonly kind: "patched"; readonly dueAt: number }
+  /** The shadow is as it was to be. */
+  | { readonly kind: "reported"; readonly at: number }
   /** What was sent got no answer, and nobody knows whether it ran. */
   | { readonly kind: "unanswered"; readonly at: number }
   /** It cannot be sent. */
@@ -37,6 +39,7 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
       if (state !== "queued") return null;
       return changed(execution, {
         state: "sent",
+        stage: null,
         attempts: attempts + 1,
         sent_at: event.at,
         due_at: event.dueAt,
@@ -50,20 +53,21 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
         due_at: null,
       });
     case "answered":
-      return state === "sent" ? ended(execution, event.at, answered(event.answer)) : null;
-    case "unanswered": {
+      return state === "sent" ? endedOrAgain(execution, event.at, answered(event.answer, execution)) : null;
+    case "patched":
       if (state !== "sent") return null;
-      const again = event.at + retryAfterMs;
-      if (attempts >= execution.max_attempts || again >= execution.expires_at)
-        return ended(execution, event.at, { state: "timed_out", reason: "no_answer" });
-      return changed(execution, { state: "queued", due_at: null, not_before: again });
-    }
+      return changed(execution, { stage: "reporting", due_at: event.dueAt });
+    case "reported":
+      return state === "sent" ? ended(execution, event.at, { state: "succeeded" }) : null;
+    case "unanswered":
+      if (state !== "sent") return null;
+      return endedOrAgain(execution, event.at, { state: "timed_out", reason: missing(execution) });
     case "refused":
       if (state !== "queued" && state !== "sent") return null;
       return ended(execution, event.at, { state: "failed", reason: event.reason });
     case "expired":
       if (state !== "queued") return null;
-      if (attempts > 0) return ended(execution, event.at, { state: "timed_out", reason: "no_answer" });
+      if (attempts > 0) return ended(execution, event.at, { state: "timed_out", reason: missing(execution) });
       return ended(execution, event.at, { state: "expired" });
     case "cancelled":
       if (state !== "queued" && state !== "sent") return null;
@@ -71,21 +75,43 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
   }
 }
 
-type Change = Partial<Omit<StoredExecution, "id" | "device_id" | "revision">>;
+type Change = Partial<Omit<StoredExecution, "id" | "device_id" | "job_id" | "place" | "revision">>;
 
 function changed(execution: StoredExecution, change: Change): StoredExecution {
   return { ...execution, ...change, revision: execution.revision + 1 };
 }
 
 function ended(execution: StoredExecution, at: number, change: Change): StoredExecution {
-  return changed(execution, { due_at: null, ended_at: at, ...change });
+  return changed(execution, { stage: null, due_at: null, ended_at: at, ...change });
 }
 
-function answered(answer: AnsweredAttempt): Change {
+/** The end, or another attempt where the execution has one left after such an end and there is time. */
+function endedOrAgain(
+  execution: StoredExecution,
+  at: number,
+  end: Change & Pick<StoredExecution, "state">,
+): StoredExecution {
+  const { attempts, max_attempts, retry, expires_at } = execution;
+  const again = at + retry.after_ms;
+  if (!retry.on.includes(end.state) || attempts >= max_attempts || again >= expires_at)
+    return ended(execution, at, end);
+  return changed(execution, { state: "queued", stage: null, due_at: null, not_before: again });
+}
+
+/** What a device did not do in time. */
+function missing({ action }: StoredExecution): ExecutionReason {
+  return action.kind === "shadow" ? "not_reported" : "no_answer";
+}
+
+function answered(
+  answer: AnsweredAttempt,
+  { job_id }: StoredExecution,
+): Change & Pick<StoredExecution, "state"> {
   switch (answer.outcome) {
     case "result": {
       const { result } = answer;
-      const isKept = Buffer.byteLength(JSON.stringify(result)) <= maxResultBytes;
+      const most = job_id === null ? maxResultBytes : maxResultBytesInJob;
+      const isKept = Buffer.byteLength(JSON.stringify(result)) <= most;
       return { state: "succeeded", ...(isKept ? { result } : { result_dropped: true }) };
     }
     case "error":

@@ -1,4 +1,5 @@
 import type { devices } from "@devmesh/contracts/devices";
+import type { Action } from "@devmesh/contracts/model/action";
 import type { CallAttempt, rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
@@ -43,8 +44,19 @@ const longestClaimMs = 1_000;
 /** How long the check of an ACL may take, in milliseconds. */
 const authorizeMs = 2_000;
 
+type RpcAction = Extract<Action, { readonly kind: "rpc" }>;
+
+/** What jobs let go. */
+export interface JobGate {
+  /** Up to what place running jobs let their calls go. */
+  released(): ReadonlyMap<string, number>;
+  /** Those that may be sent now, since a job bounds what is under way; the job wakes the other devices later. */
+  admit(due: readonly StoredExecution[]): StoredExecution[];
+}
+
 export interface CallSenderOptions {
   readonly store: Pick<ExecutionStore, "findDue" | "change">;
+  readonly gate: JobGate;
   readonly bridge: Pick<Client<typeof rpcBridge>, "attemptCall">;
   readonly devices: Pick<Client<typeof devices>, "authorize">;
   readonly events: Pick<ExecutionEvents, "changed">;
@@ -75,7 +87,7 @@ export interface CallSender {
 
 /** Claims executions, calls devices through the bridge and stores what became of it. */
 export function createCallSender(options: CallSenderOptions): CallSender {
-  const { store, bridge, devices, events, mayBegin, metrics, clock, log, signal } = options;
+  const { store, gate, bridge, devices, events, mayBegin, metrics, clock, log, signal } = options;
   const running = new RunningTasks();
   const rate = new TokenBuckets({ size: sendsPerSecond, refill: sendsPerSecond, maxBuckets: 1 });
   const woken = new Set<string>();
@@ -140,11 +152,11 @@ export function createCallSender(options: CallSenderOptions): CallSender {
     for (let most = free(); most > 0 && woken.size > 0 && mayBegin() && !isStopping; most = free()) {
       const ids = [...woken].slice(0, Math.min(most, batchSize));
       for (const id of ids) woken.delete(id);
-      const due = await store.findDue(ids, clock.now().getTime(), signal);
+      const due = await store.findDue(ids, now(), gate.released(), signal);
       const waiting = new Set(due.map(({ device_id }) => device_id));
       for (const id of ids) if (!waiting.has(id)) forget(id);
       const permitted = await onlyPermitted(due);
-      await claim(permitted);
+      await claim(gate.admit(permitted));
     }
   }
 
@@ -157,9 +169,9 @@ export function createCallSender(options: CallSenderOptions): CallSender {
   async function onlyPermitted(due: readonly StoredExecution[]): Promise<StoredExecution[]> {
     const checked = await Promise.all(
       due.map(async (execution) => {
-        if (execution.created_by.kind !== "public_key") return execution;
+        const { device_id: id, action, created_by } = execution;
+        if (created_by.kind !== "public_key" || action.kind !== "rpc") return execution;
         using call = createCallContext({ timeoutMs: authorizeMs, signal, clock });
-        const { device_id: id, action } = execution;
         try {
           await devices.authorize({ id, action: { kind: "rpc", func: action.func } }, call);
           return execution;
@@ -177,19 +189,29 @@ export function createCallSender(options: CallSenderOptions): CallSender {
   async function claim(due: readonly StoredExecution[]): Promise<void> {
     const claimedMs = clock.monotonicMs();
     const at = now();
-    const claimed = due.flatMap((one) => {
-      const dueAt = at + one.action.timeout + crashMarginMs;
-      return nextExecution(one, { kind: "claimed", at, dueAt }) ?? [];
+    const claims = due.flatMap((before) => {
+      const { action } = before;
+      if (action.kind !== "rpc") return [];
+      const dueAt = at + action.timeout + crashMarginMs;
+      const claimed = nextExecution(before, { kind: "claimed", at, dueAt });
+      return claimed === null ? [] : [{ before, claimed, action }];
     });
-    if (claimed.length === 0) return;
-    const won = await store.change(claimed, signal);
-    for (const execution of claimed) if (won.has(execution.id)) running.add(attempt(execution, claimedMs));
+    if (claims.length === 0) return;
+    const won = await store.change(
+      claims.map(({ claimed }) => claimed),
+      signal,
+    );
+    for (const { before, claimed, action } of claims) {
+      if (!won.has(claimed.id)) continue;
+      events.changed(claimed, before);
+      running.add(attempt(claimed, action, claimedMs));
+    }
   }
 
-  async function attempt(execution: StoredExecution, claimedMs: number): Promise<void> {
+  async function attempt(execution: StoredExecution, action: RpcAction, claimedMs: number): Promise<void> {
     inFlight++;
     rate.take("all", clock.monotonicMs());
-    const { device_id, action } = execution;
+    const { device_id } = execution;
     const connectedMs = connectedAtMs.get(device_id);
     let outcome: CallAttempt["outcome"] | "undelivered" | "unknown" = "undelivered";
     let event: ExecutionEvent = { kind: "put_back" };
@@ -237,8 +259,12 @@ export function createCallSender(options: CallSenderOptions): CallSender {
   async function store_(): Promise<void> {
     const batch = ended;
     ended = [];
-    const next = batch.flatMap(({ execution, event }) => nextExecution(execution, event) ?? []);
-    const stored = await retry(() => store.change(next, signal), {
+    const changes = batch.flatMap(({ execution: before, event }) => {
+      const next = nextExecution(before, event);
+      return next === null ? [] : [{ before, next }];
+    });
+    const all = changes.map(({ next }) => next);
+    const stored = await retry(() => store.change(all, signal), {
       firstMs: 100,
       longestMs: 5_000,
       isRetried: (err) => {
@@ -248,10 +274,10 @@ export function createCallSender(options: CallSenderOptions): CallSender {
       clock,
       signal,
     }).catch(() => new Set<string>());
-    for (const one of next) {
-      if (!stored.has(one.id)) continue;
-      if (one.ended_at !== null) metrics.ended.inc({ state: one.state, reason: one.reason ?? "" });
-      if (one.ended_at !== null) events.changed(one);
+    for (const { before, next } of changes) {
+      if (!stored.has(next.id)) continue;
+      if (next.ended_at !== null) metrics.ended.inc({ state: next.state, reason: next.reason ?? "" });
+      events.changed(next, before);
     }
     for (const { stored: resolve } of batch) resolve();
     // The next one of a device may begin; one that nobody listens to has its own time.

@@ -2,7 +2,8 @@ import type { devices } from "@devmesh/contracts/devices";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
-import type { ExecutionStore } from "../store/execution-store.ts";
+import type { ExecutionEvent } from "../executions/execution-states.ts";
+import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
 import type { CallSender } from "./sender.ts";
 
 /** Devices of a page, and the pause between pages, in milliseconds. */
@@ -12,15 +13,23 @@ const pauseMs = 100;
 /** Executions that end for lack of time in one commit, and ended ones that are removed at a time. */
 const batchSize = 1_000;
 
+/** Of those that end for lack of time, so many are looked at together. */
+const maxOverdueChecks = 100;
+
 /** How long `devices` may take, in milliseconds. */
 const presencesMs = 5_000;
 
 const dayMs = 24 * 3_600_000;
 
 export interface SweepOptions {
-  readonly store: Pick<ExecutionStore, "listWaiting" | "listOverdue" | "removeEnded">;
+  readonly store: Pick<
+    ExecutionStore,
+    "listWaiting" | "listOverdue" | "removeEnded" | "listOldJobs" | "removeJob"
+  >;
   readonly devices: Pick<Client<typeof devices>, "readPresences">;
   readonly sender: Pick<CallSender, "wake" | "mayTry" | "settle">;
+  /** What becomes of a change of a shadow that is past its time. */
+  readonly overdueChange: (execution: StoredExecution) => Promise<ExecutionEvent>;
   readonly leads: () => boolean;
   readonly retentionDays: number;
   readonly clock: Clock;
@@ -29,7 +38,7 @@ export interface SweepOptions {
 
 /** What no event reports: a lost event, the end of a time, an old execution. Each rejects with its failure. */
 export function createSweeps(options: SweepOptions) {
-  const { store, devices, sender, leads, retentionDays, clock, signal } = options;
+  const { store, devices, sender, overdueChange, leads, retentionDays, clock, signal } = options;
 
   /** Wakes those of these devices that are online. */
   async function wakeOnline(deviceIds: readonly string[]): Promise<void> {
@@ -37,6 +46,12 @@ export function createSweeps(options: SweepOptions) {
     if (ids.length === 0) return;
     using call = createCallContext({ timeoutMs: presencesMs, signal, clock });
     sender.wake((await devices.readPresences({ ids }, call)).online);
+  }
+
+  async function endOf(execution: StoredExecution, at: number): Promise<ExecutionEvent> {
+    if (execution.state === "queued") return { kind: "expired", at };
+    if (execution.action.kind === "shadow") return overdueChange(execution);
+    return { kind: "unanswered", at };
   }
 
   return {
@@ -61,9 +76,12 @@ export function createSweeps(options: SweepOptions) {
         const at = clock.now().getTime();
         const overdue = await store.listOverdue(at, batchSize, signal);
         if (overdue.length === 0) return;
-        await sender.settle(
-          overdue.map((one) => [one, { kind: one.state === "sent" ? "unanswered" : "expired", at }] as const),
-        );
+        for (let from = 0; from < overdue.length; from += maxOverdueChecks) {
+          const some = overdue.slice(from, from + maxOverdueChecks);
+          await sender.settle(
+            await Promise.all(some.map(async (one) => [one, await endOf(one, at)] as const)),
+          );
+        }
       }
     },
 
@@ -71,6 +89,8 @@ export function createSweeps(options: SweepOptions) {
     async removeEnded(): Promise<void> {
       const before = clock.now().getTime() - retentionDays * dayMs;
       while (leads() && (await store.removeEnded(before, batchSize, signal)) > 0);
+      for (const id of await store.listOldJobs(before, batchSize, signal))
+        while (leads() && !(await store.removeJob(id, batchSize, signal)));
     },
   };
 }

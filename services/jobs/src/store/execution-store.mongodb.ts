@@ -5,12 +5,23 @@ import {
   type MongoStore,
   unlessDuplicate,
 } from "@devmesh/store/mongodb";
-import { type ExecutionStore, laneOf, type StoredExecution } from "./execution-store.ts";
+import {
+  callEndOf,
+  type ExecutionStore,
+  laneOf,
+  noExecutions,
+  readExecution,
+  type StoredExecution,
+} from "./execution-store.ts";
+import { mongoJobs } from "./job-store.mongodb.ts";
 
 /** `document` is the JSON of the execution: a result's member names could be taken for operators. */
 interface ExecutionRow {
   readonly _id: string;
   readonly device_id: string;
+  /** Absent for a call, with its place. */
+  readonly job_id?: string;
+  readonly place?: number;
   readonly revision: number;
   readonly state: StoredExecution["state"];
   /** The device while it is sent, else absent. */
@@ -18,6 +29,7 @@ interface ExecutionRow {
   readonly due_at?: number;
   readonly not_before: number;
   readonly expires_at: number;
+  /** Of a call alone. */
   readonly ended_at?: number;
   /** False once the device is deleted. */
   readonly listed: boolean;
@@ -33,6 +45,7 @@ interface SenderLease {
   readonly until: number;
 }
 
+const inJob = { partialFilterExpression: { job_id: { $exists: true } } } as const;
 const whileQueued = { partialFilterExpression: { state: "queued" } } as const;
 
 export const executionCollection = {
@@ -47,6 +60,9 @@ export const executionCollection = {
     { name: "expiring", key: { expires_at: 1 }, ...whileQueued },
     { name: "due", key: { due_at: 1 }, sparse: true },
     { name: "ended", key: { ended_at: 1 }, sparse: true },
+    { name: "one_of_job", key: { job_id: 1, device_id: 1 }, unique: true, ...inJob },
+    { name: "of_job", key: { job_id: 1, place: 1 }, ...inJob },
+    { name: "of_job_state", key: { job_id: 1, state: 1, place: 1 }, ...inJob },
     { name: "one_of_lane", key: { lane: 1 }, unique: true, sparse: true },
   ],
 } as const satisfies CollectionDeclaration;
@@ -54,15 +70,32 @@ export const executionCollection = {
 /** Filters by purpose; exported so that a test can ask the database for the plans. */
 export const executionFilters = {
   ofDevice: (device_id: string, before: string) => ({ device_id, listed: true, _id: { $lt: before } }),
-  due: (deviceIds: readonly string[], now: number) => ({
+  due: (deviceIds: readonly string[], now: number, released: ReadonlyMap<string, number>) => ({
     device_id: { $in: [...deviceIds] },
     state: "queued" as const,
     not_before: { $lte: now },
     expires_at: { $gt: now },
+    $or: [
+      { job_id: { $exists: false } },
+      ...[...released].map(([job_id, place]) => ({ job_id, place: { $lte: place } })),
+    ],
   }),
+  ofJob: (job_id: string, after: number, upTo: number) => ({ job_id, place: { $gt: after, $lte: upTo } }),
+  ofJobState: (job_id: string, state: StoredExecution["state"], after: number, upTo: number) => ({
+    job_id,
+    state,
+    place: { $gt: after, $lte: upTo },
+  }),
+  devicesOfJob: (job_id: string, deviceIds: readonly string[]) => ({
+    job_id,
+    device_id: { $in: [...deviceIds] },
+  }),
+  callsOf: (device_id: string) => ({ device_id, state: "queued" as const, job_id: { $exists: false } }),
   waitingAfter: (after: string) => ({ state: "queued" as const, device_id: { $gt: after } }),
   queuedOf: (device_id: string) => ({ device_id, state: "queued" as const }),
-  sentOf: (lane: string) => ({ lane }),
+  sentOf: (device: string) => ({
+    $or: [{ lane: device }, { lane: { $gt: `${device}/`, $lt: `${device}0` } }],
+  }),
   overdue: (now: number) => ({ due_at: { $lte: now } }),
   expired: (now: number) => ({ state: "queued" as const, expires_at: { $lte: now } }),
   endedBefore: (before: number) => ({ ended_at: { $lt: before } }),
@@ -80,12 +113,11 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
 
   return {
     async insert(execution, { most, mostOfKind }, signal) {
-      const waiting = await read(executionFilters.queuedOf(execution.device_id), most, signal);
+      const waiting = await read(executionFilters.callsOf(execution.device_id), most, signal);
       const { kind } = execution.created_by;
       if (waiting.length >= most) return false;
       if (waiting.filter(({ created_by }) => created_by.kind === kind).length >= mostOfKind) return false;
-      const { $set } = changeTo(execution);
-      await run(signal, () => executions.insertOne({ _id: execution.id, listed: true, ...$set }));
+      await run(signal, () => executions.insertOne(newRow(execution)));
       return true;
     },
 
@@ -102,12 +134,70 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
       return rows.map(storedExecution);
     },
 
-    async findDue(deviceIds, now, signal) {
+    async insertOfJob(created, signal) {
+      if (created.length === 0) return new Set();
+      const rows = created.map(newRow);
+      await run(signal, () => executions.insertMany(rows, { ordered: false })).catch((error: unknown) => {
+        // The job has that device already; all other writes were done.
+        if (!isDuplicateKey(error, "one_of_job")) throw error;
+      });
+      const ids = created.map(({ id }) => id);
+      const stored = await run(signal, () =>
+        executions.find({ _id: { $in: ids } }, { projection: { _id: 1 }, signal }).toArray(),
+      );
+      return new Set(stored.map(({ _id }) => _id));
+    },
+
+    async listOfJob({ job_id, state, after = -1, upTo = Number.MAX_VALUE, limit }, signal) {
+      const filter =
+        state === undefined
+          ? executionFilters.ofJob(job_id, after, upTo)
+          : executionFilters.ofJobState(job_id, state, after, upTo);
+      const rows = await run(signal, () =>
+        executions.find(filter, { signal }).sort({ place: 1 }).limit(limit).toArray(),
+      );
+      return rows.map(storedExecution);
+    },
+
+    findOfJob: (jobId, deviceIds, signal) =>
+      read(executionFilters.devicesOfJob(jobId, deviceIds), deviceIds.length, signal),
+
+    async placeBeyond(jobId, place, count, signal) {
+      const beyond = executionFilters.ofJob(jobId, place, Number.MAX_VALUE);
+      const at = (direction: 1 | -1, skip: number) =>
+        run(signal, () =>
+          executions
+            .find(beyond, { projection: { place: 1 }, signal })
+            .sort({ place: direction })
+            .skip(skip)
+            .limit(1)
+            .toArray(),
+        );
+      const [found] = await at(1, count - 1);
+      if (found !== undefined) return { place: found.place ?? place, count };
+      const [last] = await at(-1, 0);
+      const rest = await run(signal, () => executions.countDocuments(beyond, { signal }));
+      return { place: last?.place ?? place, count: rest };
+    },
+
+    async countStates(job_id, signal) {
+      const counted = await run(signal, () =>
+        executions
+          .aggregate<{ _id: StoredExecution["state"]; n: number }>(
+            [{ $match: { job_id } }, { $group: { _id: "$state", n: { $sum: 1 } } }],
+            { signal },
+          )
+          .toArray(),
+      );
+      return { ...noExecutions, ...Object.fromEntries(counted.map(({ _id, n }) => [_id, n])) };
+    },
+
+    async findDue(deviceIds, now, released, signal) {
       const oldest = await run(signal, () =>
         executions
           .aggregate<{ first: string }>(
             [
-              { $match: executionFilters.due(deviceIds, now) },
+              { $match: executionFilters.due(deviceIds, now, released) },
               { $group: { _id: "$device_id", first: { $min: "$_id" } } },
             ],
             { signal },
@@ -183,6 +273,17 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
       return rows.length;
     },
 
+    ...mongoJobs({ db, run }, async (job_id, limit, signal) => {
+      const rows = await run(signal, () =>
+        executions
+          .find({ job_id }, { projection: { _id: 1 }, signal })
+          .limit(limit)
+          .toArray(),
+      );
+      await run(signal, () => executions.deleteMany({ _id: { $in: rows.map(({ _id }) => _id) } }));
+      return rows.length;
+    }),
+
     async lease(holder, forMs, signal) {
       const [found, { localTime }] = await Promise.all([
         run(signal, () => leases.findOne({ _id: "sender" }, { signal })),
@@ -208,10 +309,15 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
   };
 }
 
+function newRow(execution: StoredExecution): ExecutionRow {
+  const { id: _id, job_id, place } = execution;
+  return { _id, listed: true, ...(job_id !== null && { job_id, place }), ...changeTo(execution).$set };
+}
+
 /** The members of the row, and those that it must not have. */
 function changeTo(execution: StoredExecution) {
-  const { device_id, revision, state, due_at, not_before, expires_at, ended_at } = execution;
-  const optional = { lane: laneOf(execution), due_at, ended_at };
+  const { device_id, revision, state, due_at, not_before, expires_at } = execution;
+  const optional = { lane: laneOf(execution), due_at, ended_at: callEndOf(execution) };
   const present = Object.entries(optional).filter(([, value]) => value !== null);
   const absent = Object.entries(optional).filter(([, value]) => value === null);
   const document = JSON.stringify(execution);
@@ -227,7 +333,4 @@ function changeTo(execution: StoredExecution) {
   };
 }
 
-/** Trusts the JSON: only this adapter writes the collection. */
-function storedExecution({ document }: ExecutionRow): StoredExecution {
-  return JSON.parse(document);
-}
+const storedExecution = ({ document }: ExecutionRow) => readExecution(document);

@@ -1,7 +1,16 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { GroupCommit } from "@devmesh/store/group-commit";
 import { unlessAborted } from "@devmesh/store/sqlite";
-import { type ExecutionStore, laneOf, type StoredExecution } from "./execution-store.ts";
+import {
+  callEndOf,
+  type ExecutionStore,
+  isReleased,
+  laneOf,
+  noExecutions,
+  readExecution,
+  type StoredExecution,
+} from "./execution-store.ts";
+import { sqliteJobs } from "./job-store.sqlite.ts";
 
 /** `document` is the JSON of the execution; the other columns repeat what is looked for. */
 export const executionTables = `
@@ -27,24 +36,45 @@ CREATE INDEX execution_expiring ON execution (expires_at) WHERE state = 'queued'
 CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL;
 `;
 
+/** What executions of jobs need besides. */
+export const executionsOfJobs = `
+ALTER TABLE execution ADD COLUMN job_id TEXT;
+ALTER TABLE execution ADD COLUMN place REAL NOT NULL DEFAULT 0;
+CREATE UNIQUE INDEX execution_of_job_device ON execution (job_id, device_id) WHERE job_id IS NOT NULL;
+CREATE INDEX execution_of_job ON execution (job_id, place) WHERE job_id IS NOT NULL;
+CREATE INDEX execution_of_job_state ON execution (job_id, state, place) WHERE job_id IS NOT NULL;
+`;
+
 /** Statements by purpose; exported so that a test can ask the database for the plans. */
 export const executionQueries = {
-  insert: `INSERT INTO execution (id, device_id, revision, state, lane, due_at, not_before, expires_at, ended_at, listed, document)
-    VALUES (:id, :device_id, :revision, :state, :lane, :due_at, :not_before, :expires_at, :ended_at, 1, :document)`,
+  insert: `INSERT OR IGNORE INTO execution (id, device_id, job_id, place, revision, state, lane, due_at, not_before,
+    expires_at, ended_at, listed, document) VALUES (:id, :device_id, :job_id, :place, :revision, :state, :lane, :due_at,
+    :not_before, :expires_at, :ended_at, 1, :document)`,
   find: "SELECT document, listed FROM execution WHERE id = ?",
   list: `SELECT document FROM execution WHERE device_id = :device_id AND listed = 1 AND id < :before
     ORDER BY id DESC LIMIT :limit`,
   listState: `SELECT document FROM execution WHERE device_id = :device_id AND listed = 1 AND id < :before
     AND state = :state ORDER BY id DESC LIMIT :limit`,
-  findDue: `SELECT document FROM execution WHERE device_id = ?1 AND state = 'queued' AND not_before <= ?2
-    AND expires_at > ?2 ORDER BY id LIMIT 1`,
+  queuedInOrder: `SELECT document FROM execution WHERE device_id = ?1 AND state = 'queued' AND not_before <= ?2
+    AND expires_at > ?2 ORDER BY id`,
+  listOfJob: `SELECT document FROM execution WHERE job_id = :job_id AND place > :after AND place <= :upTo
+    ORDER BY place LIMIT :limit`,
+  listStateOfJob: `SELECT document FROM execution INDEXED BY execution_of_job_state WHERE job_id = :job_id AND state = :state AND place > :after
+    AND place <= :upTo ORDER BY place LIMIT :limit`,
+  findOfJob: "SELECT document FROM execution WHERE job_id = ? AND device_id = ?",
+  placeBeyond: `SELECT place FROM execution WHERE job_id = ? AND place > ? ORDER BY place LIMIT 1 OFFSET ?`,
+  lastPlace: `SELECT max(place) AS place, count(*) AS n FROM execution WHERE job_id = ? AND place > ?`,
+  countStates: "SELECT state, count(*) AS n FROM execution WHERE job_id = ? GROUP BY state",
+  removeOfJob: "DELETE FROM execution WHERE id IN (SELECT id FROM execution WHERE job_id = ? LIMIT ?)",
   change: `UPDATE OR IGNORE execution SET revision = :revision, state = :state, lane = :lane, due_at = :due_at,
     not_before = :not_before, expires_at = :expires_at, ended_at = :ended_at, document = :document
     WHERE id = :id AND revision = :revision - 1`,
   listWaiting:
     "SELECT device_id FROM execution WHERE state = 'queued' AND device_id > ? ORDER BY device_id LIMIT ?",
+  callsOf:
+    "SELECT document FROM execution WHERE device_id = ? AND state = 'queued' AND job_id IS NULL LIMIT ?",
   queuedOf: "SELECT document FROM execution WHERE device_id = ? AND state = 'queued' LIMIT ?",
-  sentOf: "SELECT document FROM execution WHERE lane = ?",
+  sentOf: `SELECT document FROM execution WHERE lane = ?1 OR (lane > ?1 || '/' AND lane < ?1 || '0') LIMIT ?2`,
   overdue: "SELECT document FROM execution WHERE state = 'sent' AND due_at <= ? LIMIT ?",
   expired: "SELECT document FROM execution WHERE state = 'queued' AND expires_at <= ? LIMIT ?",
   unlist: "UPDATE execution SET listed = 0 WHERE device_id = ? AND listed = 1",
@@ -65,7 +95,7 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
   return {
     insert: (execution, { most, mostOfKind }, signal) =>
       commits.run(() => {
-        const waiting = queries.queuedOf.all(execution.device_id, most).map(storedExecution);
+        const waiting = queries.callsOf.all(execution.device_id, most).map(storedExecution);
         const { kind } = execution.created_by;
         if (waiting.length >= most) return false;
         if (waiting.filter(({ created_by }) => created_by.kind === kind).length >= mostOfKind) return false;
@@ -84,14 +114,49 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
       return rows.map(storedExecution);
     }),
 
-    findDue: unlessAborted((deviceIds, now) =>
-      deviceIds.flatMap((id) => queries.findDue.all(id, now).map(storedExecution)),
+    findDue: unlessAborted((deviceIds, now, released) =>
+      deviceIds.flatMap((id) => {
+        for (const row of queries.queuedInOrder.iterate(id, now)) {
+          const execution = storedExecution(row);
+          if (isReleased(execution, released)) return [execution];
+        }
+        return [];
+      }),
     ),
+
+    insertOfJob: (executions, signal) =>
+      commits.run(() => {
+        const stored = executions.filter((one) => queries.insert.run(rowOf(one)).changes === 1);
+        return new Set(stored.map(({ id }) => id));
+      }, signal),
+
+    listOfJob: unlessAborted(({ job_id, state, after = -1, upTo = Number.MAX_VALUE, limit }) => {
+      const range = { job_id, after, upTo, limit };
+      const rows =
+        state === undefined ? queries.listOfJob.all(range) : queries.listStateOfJob.all({ ...range, state });
+      return rows.map(storedExecution);
+    }),
+
+    findOfJob: unlessAborted((jobId, deviceIds) =>
+      deviceIds.flatMap((id) => queries.findOfJob.all(jobId, id).map(storedExecution)),
+    ),
+
+    placeBeyond: unlessAborted((jobId, place, count) => {
+      const row = queries.placeBeyond.get(jobId, place, count - 1);
+      if (row !== undefined) return { place: Number(row.place), count };
+      const last = queries.lastPlace.get(jobId, place);
+      return { place: Number(last?.place ?? place), count: Number(last?.n) };
+    }),
+
+    countStates: unlessAborted((jobId) => {
+      const counted = queries.countStates.all(jobId).map(({ state, n }) => [state, Number(n)]);
+      return { ...noExecutions, ...Object.fromEntries(counted) };
+    }),
 
     change: (executions, signal) =>
       commits.run(() => {
         const changed = executions.filter((one) => {
-          const { device_id: _, ...row } = rowOf(one);
+          const { device_id: _, job_id: __, place: ___, ...row } = rowOf(one);
           return queries.change.run(row).changes === 1;
         });
         return new Set(changed.map(({ id }) => id));
@@ -106,7 +171,7 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
     ),
 
     listOpen: unlessAborted((deviceId, limit) =>
-      [...queries.sentOf.all(deviceId), ...queries.queuedOf.all(deviceId, limit)].map(storedExecution),
+      [...queries.sentOf.all(deviceId, limit), ...queries.queuedOf.all(deviceId, limit)].map(storedExecution),
     ),
 
     unlist: (deviceId, signal) => commits.run(() => void queries.unlist.run(deviceId), signal),
@@ -119,6 +184,8 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
     removeEnded: (before, limit, signal) =>
       commits.run(() => Number(queries.removeEnded.run(before, limit).changes), signal),
 
+    ...sqliteJobs(db, commits, (id, limit) => Number(queries.removeOfJob.run(id, limit).changes)),
+
     // The file is open in this process alone.
     lease: async () => true,
     release: async () => undefined,
@@ -126,13 +193,22 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
 }
 
 function rowOf(execution: StoredExecution) {
-  const { id, device_id, revision, state, due_at, not_before, expires_at, ended_at } = execution;
+  const { id, device_id, job_id, place, revision, state, due_at, not_before, expires_at } = execution;
+  const derived = { lane: laneOf(execution), ended_at: callEndOf(execution) };
   const document = JSON.stringify(execution);
-  const lane = laneOf(execution);
-  return { id, device_id, revision, state, lane, due_at, not_before, expires_at, ended_at, document };
+  return {
+    id,
+    device_id,
+    job_id,
+    place,
+    revision,
+    state,
+    due_at,
+    not_before,
+    expires_at,
+    ...derived,
+    document,
+  };
 }
 
-/** Trusts the JSON: only this adapter writes the table. */
-function storedExecution(row: Record<string, unknown>): StoredExecution {
-  return JSON.parse(String(row.document));
-}
+const storedExecution = (row: Record<string, unknown>) => readExecution(String(row.document));

@@ -1,4 +1,5 @@
 import type { Execution } from "@devmesh/contracts/model/execution";
+import type { JobStore } from "./job-store.ts";
 
 /** An execution as it is stored. Times are Unix milliseconds. */
 export interface StoredExecution
@@ -6,9 +7,11 @@ export interface StoredExecution
     Execution,
     | "id"
     | "device_id"
+    | "job_id"
     | "action"
     | "state"
     | "reason"
+    | "stage"
     | "attempts"
     | "max_attempts"
     | "result"
@@ -16,6 +19,10 @@ export interface StoredExecution
     | "error"
     | "created_by"
   > {
+  /** When another attempt follows one that ended so. */
+  readonly retry: { readonly on: readonly Execution["state"][]; readonly after_ms: number };
+  /** Where it is in the order of its job's rollout; 0 for a call. */
+  readonly place: number;
   /** 1 at the creation; each change increments it. */
   readonly revision: number;
   readonly created_at: number;
@@ -35,6 +42,19 @@ export interface FoundExecution {
   readonly listed: boolean;
 }
 
+/** Executions of a job in the order of its rollout. */
+interface JobListing {
+  readonly job_id: string;
+  readonly state?: Execution["state"];
+  /** Only those beyond this place, and up to that one. */
+  readonly after?: number;
+  readonly upTo?: number;
+  readonly limit: number;
+}
+
+/** Executions by state. */
+export type StateCounts = Readonly<Record<Execution["state"], number>>;
+
 /** A list of executions, newest first. */
 interface ExecutionListing {
   readonly device_id: string;
@@ -48,8 +68,8 @@ interface ExecutionListing {
  * Executions as documents. The port requires of a database unique keys, absent ones too, and compare-and-set on one
  * document. Writes are durable when they resolve. Ids ascend with the time of creation.
  */
-export interface ExecutionStore {
-  /** Stores a new execution, unless its device has `most` queued ones, or `mostOfKind` by that kind of key. */
+export interface ExecutionStore extends JobStore {
+  /** Stores a new call, unless its device has `most` queued ones, or `mostOfKind` by that kind of key. */
   insert(
     execution: StoredExecution,
     bounds: { readonly most: number; readonly mostOfKind: number },
@@ -58,8 +78,32 @@ export interface ExecutionStore {
   find(id: string, signal: AbortSignal): Promise<FoundExecution | null>;
   /** None of a device that was deleted since. */
   list(listing: ExecutionListing, signal: AbortSignal): Promise<StoredExecution[]>;
-  /** Of each device its oldest queued execution that may be sent at `now`; at most 1,000 devices. */
-  findDue(deviceIds: readonly string[], now: number, signal: AbortSignal): Promise<StoredExecution[]>;
+  /**
+   * Of each device its oldest queued execution that may be sent at `now`: a call, or one of a job up to the place that
+   * the job has released; at most 1,000 devices.
+   */
+  findDue(
+    deviceIds: readonly string[],
+    now: number,
+    released: ReadonlyMap<string, number>,
+    signal: AbortSignal,
+  ): Promise<StoredExecution[]>;
+  /** Stores new executions of jobs, but for a device that the job has already; returns the ids of those stored. */
+  insertOfJob(executions: readonly StoredExecution[], signal: AbortSignal): Promise<ReadonlySet<string>>;
+  listOfJob(listing: JobListing, signal: AbortSignal): Promise<StoredExecution[]>;
+  /** Those that a job has for these devices, in any order; at most 1,000. */
+  findOfJob(jobId: string, deviceIds: readonly string[], signal: AbortSignal): Promise<StoredExecution[]>;
+  /**
+   * The place of the execution of a job that is so many beyond a place, or of its last one, and how many there are up
+   * to it.
+   */
+  placeBeyond(
+    jobId: string,
+    place: number,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly place: number; readonly count: number }>;
+  countStates(jobId: string, signal: AbortSignal): Promise<StateCounts>;
   /**
    * Replaces executions whose stored revision is one less, and returns the ids of those that were. A device has one
    * execution that is `sent` at most: a change that would make a second one is refused, too.
@@ -74,7 +118,7 @@ export interface ExecutionStore {
   /** Takes all executions of a deleted device out of the list of its id. */
   unlist(deviceId: string, signal: AbortSignal): Promise<void>;
   countOpen(signal: AbortSignal): Promise<{ readonly queued: number; readonly sent: number }>;
-  /** Removes executions that ended before a time; returns how many. */
+  /** Removes calls that ended before a time; returns how many. Executions of a job go with it. */
   removeEnded(before: number, limit: number, signal: AbortSignal): Promise<number>;
   /** Takes or renews the lease of the replica that sends, for `forMs` by the store's clock; false: another holds it. */
   lease(holder: string, forMs: number, signal: AbortSignal): Promise<boolean>;
@@ -82,7 +126,42 @@ export interface ExecutionStore {
   release(holder: string, signal: AbortSignal): Promise<void>;
 }
 
-/** The device that an execution keeps busy; null for one that waits or has ended. */
-export function laneOf({ state, device_id }: StoredExecution): string | null {
-  return state === "sent" ? device_id : null;
+/**
+ * A key that one execution has at a time: the device that a sent execution keeps busy. A change of the shadow keeps no
+ * device busy, so its job is added; no device id has a slash. Null for one that waits or has ended.
+ */
+export function laneOf({ state, device_id, job_id, action }: StoredExecution): string | null {
+  if (state !== "sent") return null;
+  return action.kind === "shadow" ? `${device_id}/${job_id}` : device_id;
+}
+
+/** When the execution ended, for calls alone: their age removes them. */
+export function callEndOf({ job_id, ended_at }: StoredExecution): number | null {
+  return job_id === null ? ended_at : null;
+}
+
+/** Whether a job lets an execution go; a call belongs to none. */
+export function isReleased(
+  { job_id, place }: StoredExecution,
+  released: ReadonlyMap<string, number>,
+): boolean {
+  return job_id === null || place <= (released.get(job_id) ?? -1);
+}
+
+export const noExecutions: StateCounts = {
+  queued: 0,
+  sent: 0,
+  succeeded: 0,
+  failed: 0,
+  timed_out: 0,
+  expired: 0,
+  cancelled: 0,
+};
+
+/** When a call is sent again. */
+export const retryOfCalls: StoredExecution["retry"] = { on: ["timed_out"], after_ms: 60_000 };
+
+/** An execution of the JSON that an adapter wrote; calls of an earlier release have fewer members. */
+export function readExecution(document: string): StoredExecution {
+  return { job_id: null, stage: null, place: 0, retry: retryOfCalls, ...JSON.parse(document) };
 }

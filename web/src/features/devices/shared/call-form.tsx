@@ -1,6 +1,6 @@
 import { FunctionName } from "@devmesh/contracts/model/acl";
+import { rpcTimeout } from "@devmesh/contracts/model/action";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { rpcTimeout } from "@devmesh/contracts/rpc-bridge";
 import { Autocomplete, Group, NumberInput } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import { type ReactNode, useState } from "react";

@@ -1,0 +1,102 @@
+import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
+import type { JobStore, StoredJob } from "./job-store.ts";
+
+/** `document` is the JSON of the job: names in a patch could be taken for operators. */
+interface JobRow {
+  readonly _id: string;
+  readonly revision: number;
+  readonly state: StoredJob["state"];
+  readonly continuous: boolean;
+  readonly settled: boolean;
+  /** Absent while it has not ended. */
+  readonly ended_at?: number;
+  readonly document: string;
+}
+
+export const jobCollection = {
+  name: "jobs",
+  indexes: [
+    { name: "of_state", key: { state: 1, _id: -1 } },
+    { name: "settled", key: { settled: 1, ended_at: 1 } },
+  ],
+} as const satisfies CollectionDeclaration;
+
+/** Filters by purpose; exported so that a test can ask the database for the plans. */
+export const jobFilters = {
+  ofState: (state: StoredJob["state"], before: string) => ({ state, _id: { $lt: before } }),
+  open: () => ({ settled: false }),
+  endedBefore: (before: number) => ({ settled: true, ended_at: { $lt: before } }),
+} as const;
+
+/** Jobs in the database of the executions, whose adapter removes those of a job. */
+export function mongoJobs(
+  { db, run }: Pick<MongoStore, "db" | "run">,
+  removeExecutions: (jobId: string, limit: number, signal: AbortSignal) => Promise<number>,
+): JobStore {
+  const jobs = db.collection<JobRow>(jobCollection.name);
+
+  return {
+    async insertJob(job, bounds, signal) {
+      const count = (filter: object) => run(signal, () => jobs.countDocuments(filter, { signal }));
+      if ((await count(jobFilters.open())) >= bounds.open) return false;
+      if (job.continuous && (await count({ ...jobFilters.open(), continuous: true })) >= bounds.continuous)
+        return false;
+      await run(signal, () => jobs.insertOne({ _id: job.id, ...membersOf(job) }));
+      return true;
+    },
+
+    async findJob(id, signal) {
+      const row = await run(signal, () => jobs.findOne({ _id: id }, { signal }));
+      return row && storedJob(row);
+    },
+
+    async changeJob(job, signal) {
+      const { matchedCount } = await run(signal, () =>
+        jobs.replaceOne({ _id: job.id, revision: job.revision - 1 }, membersOf(job)),
+      );
+      return matchedCount === 1;
+    },
+
+    async listJobs({ state, after = "~", limit }, signal) {
+      const filter = state === undefined ? { _id: { $lt: after } } : jobFilters.ofState(state, after);
+      const rows = await run(signal, () =>
+        jobs.find(filter, { signal }).sort({ _id: -1 }).limit(limit).toArray(),
+      );
+      return rows.map(storedJob);
+    },
+
+    async listOpenJobs(signal) {
+      const rows = await run(signal, () =>
+        jobs.find(jobFilters.open(), { signal }).sort({ _id: 1 }).toArray(),
+      );
+      return rows.map(storedJob);
+    },
+
+    async listOldJobs(before, limit, signal) {
+      const rows = await run(signal, () =>
+        jobs
+          .find(jobFilters.endedBefore(before), { projection: { _id: 1 }, signal })
+          .limit(limit)
+          .toArray(),
+      );
+      return rows.map(({ _id }) => _id);
+    },
+
+    async removeJob(id, limit, signal) {
+      if ((await removeExecutions(id, limit, signal)) === limit) return false;
+      await run(signal, () => jobs.deleteOne({ _id: id }));
+      return true;
+    },
+  };
+}
+
+function membersOf(job: StoredJob) {
+  const { revision, state, continuous, settled, ended_at } = job;
+  const document = JSON.stringify(job);
+  return { revision, state, continuous, settled, ...(ended_at !== null && { ended_at }), document };
+}
+
+/** Trusts the JSON: only this adapter writes the collection. */
+function storedJob({ document }: JobRow): StoredJob {
+  return JSON.parse(document);
+}
