@@ -20,6 +20,7 @@ const usual: Readonly<Record<string, string>> = {
 const byName: Readonly<Record<string, string>> = {
   "broker-sync": "",
   dashboard: "",
+  firmware: "",
   attack: "6",
   "frame-delivery": "1",
   jobs: "",
