@@ -7,8 +7,9 @@ import type { ListOrder } from "../store/list-order.ts";
 import type { DividedCondition } from "./device-selection.ts";
 import { describeDevice } from "./device-view.ts";
 
-/** Devices listed at once. */
+/** Most devices listed at once, and how many times more each time where fewer are wanted. */
 const idBatchSize = 1_000;
+const idBatchGrowth = 4;
 /** Documents read at once: few enough that the largest ones still fit into memory easily. */
 const documentBatchSize = 50;
 
@@ -53,14 +54,16 @@ export function createDeviceWalk({ store, presence }: DeviceWalkOptions) {
     { stored, isCandidate }: DividedCondition,
     { after, refuse, ...order }: WalkOrder,
     { signal }: WalkingCall,
+    wanted = idBatchSize,
   ): AsyncGenerator<ListedDevice[], void, undefined> {
     let cursor = after;
-    for (;;) {
+    for (let size = wanted; ; size *= idBatchGrowth) {
       const from = cursor === undefined ? {} : { after: cursor };
-      const listed = await store.list({ ...order, limit: idBatchSize, condition: stored, ...from }, signal);
+      const limit = Math.min(size, idBatchSize);
+      const listed = await store.list({ ...order, limit, condition: stored, ...from }, signal);
       if (listed === null) return refuse?.();
       yield listed.filter(isCandidate);
-      if (listed.length < idBatchSize) return;
+      if (listed.length < limit) return;
       cursor = listed.at(-1)?.cursor;
       // The store may answer synchronously: other calls get their turn.
       await nextTurn();
@@ -90,7 +93,7 @@ export function createDeviceWalk({ store, presence }: DeviceWalkOptions) {
     const { isMet } = selection;
     using permit = isMet === null ? null : await permits.acquire();
     if (isMet !== null && permit === null) return call.fail("too_many_scans");
-    for await (const listed of candidates(selection, order, call)) {
+    for await (const listed of candidates(selection, order, call, wanted())) {
       for (let from = 0, width = 0; from < listed.length; from += width) {
         width = isMet === null ? Math.min(documentBatchSize, wanted()) : documentBatchSize;
         const found = await read(listed.slice(from, from + width), call.signal);

@@ -146,7 +146,8 @@ interface PlaceListing {
 const reportBatchSize = 200;
 /** Values of a facet that are read; of more, the rarest are counted together. */
 const maxCountedValues = 10_000;
-/** Positions in the first portion of a filtered list. */
+/** Positions in the first portion of a list, for each wanted device, and most of a filtered one. */
+const positionsPerDevice = { ofAll: 2, filtered: 10 } as const;
 const filterBatchSize = 5_000;
 
 /**
@@ -259,7 +260,10 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       const member = by && orderedMembers[by];
       const rows: ListedRow[] = [];
       if (member === undefined) {
-        const portion = Object.keys(filter).length === 0 ? 2 * limit : filterBatchSize;
+        const isFiltered = Object.keys(filter).length > 0;
+        const portion = isFiltered
+          ? Math.min(positionsPerDevice.filtered * limit, filterBatchSize)
+          : positionsPerDevice.ofAll * limit;
         const listing = { descending, after: place?.position ?? null, limit, portion };
         rows.push(...(await listPlaces(filter, listing, signal)));
       } else {
@@ -310,18 +314,18 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
 
     async countBy(facet, condition, signal) {
       const shown = { $match: { ...deviceQueries.shown(), ...deviceQueries.meeting(condition) } };
-      const labels = facet === "label" ? [{ $project: { labels: 1 } }, { $unwind: "$labels" }] : [];
-      const countPer = async (_id: string | null) => {
-        const group = { $group: { _id, count: { $sum: 1 } } };
-        const frequent = [{ $sort: { count: -1, _id: 1 } }, { $limit: maxCountedValues }];
-        const rows = await run(signal, () =>
-          devices.aggregate([shown, ...labels, group, ...frequent], { signal }).toArray(),
-        );
+      const countsOf = async (...stages: object[]) => {
+        const rows = await run(signal, () => devices.aggregate([shown, ...stages], { signal }).toArray());
         return rows.map(({ _id, count }) => ({ value: _id ?? null, count }));
       };
-      const values = await countPer(facet === "label" ? "$labels" : "$firmware");
+      const groupBy = (_id: string | null, $sum: unknown) => ({ $group: { _id, count: { $sum } } });
+      const frequent = [{ $sort: { count: -1, _id: 1 } }, { $limit: maxCountedValues }];
+      // Many devices have the labels of others: they are taken apart once.
+      const perLabel = [groupBy("$labels", 1), { $unwind: "$_id" }, groupBy("$_id", "$count")];
+      const grouped = facet === "label" ? perLabel : [groupBy("$firmware", 1)];
+      const values = await countsOf(...grouped, ...frequent);
       if (values.length < maxCountedValues) return cutFacet(values);
-      const [all] = await countPer(null);
+      const [all] = await countsOf(groupBy(null, facet === "label" ? { $size: "$labels" } : 1));
       return cutFacet(values, all?.count);
     },
 
