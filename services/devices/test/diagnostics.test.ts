@@ -55,6 +55,20 @@ describe("the history of a device", () => {
     ]);
   });
 
+  test("of all devices lists an entry once where entries of its time arrive between two pages", () => {
+    const history = new DiagnosisHistory();
+    for (const address of ["10.0.0.1", "10.0.0.2", "10.0.0.3"]) history.add(refusal("pump", 1, { address }));
+    const [first] = history.list({}) ?? [];
+    history.add(refusal("pump", 1, { address: "10.0.0.4" }));
+    history.add(refusal("pump", 2, { address: "10.0.0.5" }));
+    const rest = history.list({ after: first?.cursor ?? "" }) ?? [];
+    expect([first, ...rest].map((entry) => entry?.describe().address)).toEqual([
+      "10.0.0.3",
+      "10.0.0.2",
+      "10.0.0.1",
+    ]);
+  });
+
   test("has the last 50 entries of a device, and nothing of an earlier one of its id", () => {
     const history = new DiagnosisHistory();
     for (let n = 0; n < 200; n++) history.add(refusal("pump", n, { address: `10.0.0.${n}` }));

@@ -30,6 +30,8 @@ const problemMs = 24 * 3_600_000;
 type Entry<T extends Diagnosis | UnknownDevice> = Omit<T, "first_at" | "last_at"> & {
   readonly firstMs: number;
   readonly lastMs: number;
+  /** Ascends with each report: entries of one time have an order that later ones do not change. */
+  readonly seq: number;
 };
 
 /** Something that is wrong with a device now. */
@@ -62,6 +64,7 @@ export class DiagnosisHistory {
   readonly #problems = new EntriesByDevice(maxTotal.problems);
   readonly #connections = new EntriesByDevice(maxTotal.connections);
   #unknown: readonly Entry<UnknownDevice>[] = [];
+  #reports = 0;
 
   /** Entries kept of all devices. */
   get total(): number {
@@ -79,7 +82,8 @@ export class DiagnosisHistory {
    */
   add({ id, registered, timestamp, ...what }: DiagnosisReport): Diagnosis | null {
     const at = Date.parse(timestamp);
-    const entry = { ...what, firstMs: at, lastMs: at };
+    this.#reports += 1;
+    const entry = { ...what, firstMs: at, lastMs: at, seq: this.#reports };
     if (registered ?? this.has(id)) {
       const detail = what.detail ?? (what.reason === "topic" ? allowedTopics(id, what.name) : null);
       const kept = problemNames.has(what.name) ? this.#problems : this.#connections;
@@ -137,15 +141,15 @@ export class DiagnosisHistory {
     const kept = word === "connected" || word === "disconnected" ? this.#connections : this.#problems;
     const found: ListedPlace[] = [];
     for (const [id, entries] of kept) {
-      for (const [nth, entry] of entries.entries()) {
+      for (const entry of entries) {
         if (entry.lastMs < since || (word !== undefined && !isProblemOf(word, entry))) continue;
-        const place = { id, lastMs: entry.lastMs, nth, entry };
+        const place = { id, lastMs: entry.lastMs, seq: entry.seq, entry };
         if (begin === null || compare(place, begin) > 0) found.push(place);
       }
     }
-    return found.sort(compare).map(({ id, lastMs, nth, entry }) => ({
+    return found.sort(compare).map(({ id, lastMs, seq, entry }) => ({
       id,
-      cursor: `${lastMs}.${id}.${nth}`,
+      cursor: `${lastMs}.${id}.${seq}`,
       isSince: (createdAt) => isSince(createdAt)(entry),
       describe: () => ({ id, ...described(entry) }),
     }));
@@ -180,24 +184,23 @@ function isSince(createdAt: number): (entry: Pick<Entry<Diagnosis>, "lastMs">) =
 interface EntryPosition {
   readonly lastMs: number;
   readonly id: string;
-  /** Of the device's entries. */
-  readonly nth: number;
+  readonly seq: number;
 }
 
 interface ListedPlace extends EntryPosition {
   readonly entry: Entry<Diagnosis>;
 }
 
-/** The newest first, then by id. */
+/** The newest first, then by id, then the one that was reported last. */
 function compare(one: EntryPosition, other: EntryPosition): number {
   if (one.lastMs !== other.lastMs) return other.lastMs - one.lastMs;
   if (one.id !== other.id) return one.id < other.id ? -1 : 1;
-  return one.nth - other.nth;
+  return other.seq - one.seq;
 }
 
 function placeOf(cursor: string): EntryPosition | undefined {
-  const [, lastMs, id, nth] = /^(\d{1,15})\.([\w-]{1,64})\.(\d{1,2})$/.exec(cursor) ?? [];
-  return id === undefined ? undefined : { lastMs: Number(lastMs), id, nth: Number(nth) };
+  const [, lastMs, id, seq] = /^(\d{1,15})\.([\w-]{1,64})\.(\d{1,15})$/.exec(cursor) ?? [];
+  return id === undefined ? undefined : { lastMs: Number(lastMs), id, seq: Number(seq) };
 }
 
 /** The last entries of each device, newest first. */
@@ -280,10 +283,11 @@ function combine<T extends Entry<Diagnosis | UnknownDevice>>(one: T, other: T): 
     count: one.count + other.count,
     firstMs: Math.min(one.firstMs, other.firstMs),
     lastMs: Math.max(one.lastMs, other.lastMs),
+    seq: Math.max(one.seq, other.seq),
   };
 }
 
-function described<T extends Entry<Diagnosis | UnknownDevice>>({ firstMs, lastMs, ...entry }: T) {
+function described<T extends Entry<Diagnosis | UnknownDevice>>({ firstMs, lastMs, seq: _, ...entry }: T) {
   return {
     ...entry,
     first_at: new Date(firstMs).toISOString(),
