@@ -106,6 +106,24 @@ describe("creating", () => {
     expect(await failure(read("bad"))).toMatchObject({ reason: "device_not_found" });
   });
 
+  test("a topic of a named query as records show it is refused, which would find nothing", async () => {
+    const acl = (topic: string) => ({ ...defaultAcl, queries: { day: { topic } } });
+    const refused = [
+      { pointer: "/acl/queries/day/topic", detail: "is relative to `db/meter/`: leave that out" },
+    ];
+    for (const topic of ["db/meter/kwh", "db/meter"])
+      expect(await failure(create({ id: "meter", acl: acl(topic) }))).toMatchObject({
+        reason: "invalid_device",
+        details: refused,
+      });
+    await create({ id: "meter", acl: acl("db/meters") });
+    expect(await failure(patch("meter", { acl: acl("db/meter/#") }))).toMatchObject({
+      reason: "invalid_device",
+      details: refused,
+    });
+    expect((await patch("meter", { acl: acl("kwh") })).device).toMatchObject({ acl: acl("kwh") });
+  });
+
   test("when keys cannot issue credentials nothing of the device stays", async () => {
     mesh.onCall = (name) => {
       if (name === "keys.issueCredentials broken") throw ServiceError.of("unavailable");

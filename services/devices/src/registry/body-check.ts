@@ -4,6 +4,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { ShadowPatch } from "@devmesh/contracts/model/shadow";
 import { checkShadowOf } from "@devmesh/contracts/model/shadow-structure";
 import { ViolationList } from "@devmesh/contracts/model/violation";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { violationsOf } from "@devmesh/service-kit/errors";
 
 /** Bytes of compact JSON of an ACL: a device at all its limits still fits into one reply. */
@@ -20,7 +21,7 @@ const computed: ReadonlySet<string> = new Set([
 export type CheckedBody = { readonly patch: DevicePatch } | { readonly violations: ViolationList };
 
 /** Checks the body of `POST /devices/:id` against all rules that need no stored device. */
-export function checkPatchBody(body: JsonObject): CheckedBody {
+export function checkPatchBody(id: string, body: JsonObject): CheckedBody {
   const violations = new ViolationList();
   const parsed = DevicePatch.safeParse(body);
   if (!parsed.success) {
@@ -28,18 +29,19 @@ export function checkPatchBody(body: JsonObject): CheckedBody {
       violations.add(pointer, computed.has(pointer) ? "is computed and cannot be written" : detail);
     }
   }
-  if (parsed.success) checkAcl(parsed.data.acl, violations);
+  if (parsed.success) checkAcl(id, parsed.data.acl, violations);
   checkShadowOf(body, violations);
   return parsed.success && !violations.any ? { patch: parsed.data } : { violations };
 }
 
 /** Checks the rules that the schema of a new device does not express. */
 export function checkNewDevice(body: {
+  readonly id?: string | undefined;
   readonly acl?: Acl | undefined;
   readonly shadow?: ShadowPatch | undefined;
 }): ViolationList {
   const violations = new ViolationList();
-  checkAcl(body.acl, violations);
+  checkAcl(body.id, body.acl, violations);
   if (body.shadow) {
     checkShadowOf(body, violations);
     const { version = 0 } = body.shadow;
@@ -48,8 +50,14 @@ export function checkNewDevice(body: {
   return violations;
 }
 
-function checkAcl(acl: Acl | undefined, violations: ViolationList): void {
+function checkAcl(id: string | undefined, acl: Acl | undefined, violations: ViolationList): void {
   if (acl === undefined) return;
+  // A topic as records show it would select nothing.
+  const root = id === undefined ? null : deviceTopics.record(id, "");
+  for (const [name, { topic }] of Object.entries(acl.queries)) {
+    if (root !== null && `${topic}/`.startsWith(root))
+      violations.add(`/acl/queries/${name}/topic`, `is relative to \`${root}\`: leave that out`);
+  }
   const bytes = Buffer.byteLength(JSON.stringify(acl));
   if (bytes > aclBytes) violations.add("/acl", `has ${bytes} bytes; ${aclBytes} are allowed`);
 }

@@ -36,7 +36,7 @@ export function createPatchDevice({
 
   return ({ id, principal, patch: body, if_match, taken_at }, ctx) =>
     writers.run(id, async () => {
-      const checked = checkPatchBody(body);
+      const checked = checkPatchBody(id, body);
       for (;;) {
         const device = mayAccess(principal, id) ? await store.find(id, ctx.signal) : null;
         if (device === null || isOfEarlierDevice(taken_at, device)) return ctx.fail("device_not_found");
