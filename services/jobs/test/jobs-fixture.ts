@@ -122,7 +122,8 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
     fakeContract(devices, {
       readPresence: async ({ id }) => ({ online: find(id).online }),
       readPresences: async ({ ids }) => ({ online: ids.filter((id) => known.get(id)?.online) }),
-      async selectDevices({ ids, after = "", limit }) {
+      async selectDevices({ where, ids, after = "", limit }, context) {
+        if (where.labels?.all?.includes("unreadable")) return context.fail("too_many_scans");
         const all = [...known.keys()].filter((id) => id > after && (ids?.includes(id) ?? true)).sort();
         const items = all.slice(0, limit);
         return { next: all.length > limit ? (items.at(-1) ?? null) : null, items };

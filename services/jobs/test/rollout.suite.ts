@@ -203,6 +203,13 @@ export function describeRollouts(adapter: string, start: () => Promise<JobsFixtu
       expect(await mesh.listJobs()).toHaveLength(1);
     });
 
+    test("a job whose devices cannot be found delays no other, and is planned on", async () => {
+      const id = await create({ target: { where: { labels: { all: ["unreadable"] } } } });
+      listening(1);
+      await becomes(await create(), "done");
+      expect(await mesh.readJob(id)).toMatchObject({ state: "planning", devices: 0 });
+    });
+
     test("bad input is refused with its place, and nothing is stored", async () => {
       const deep = { state: { desired: JSON.parse('{"a":{"__proto__":1}}') } };
       const action = { kind: "shadow", patch: deep } as unknown as NewJob["action"];

@@ -73,7 +73,8 @@ export function createJobRunner(options: JobRunnerOptions) {
       job = { ...job, released_to: place, released: job.released + count };
     }
     if (job.state === "done") job = { ...job, settled: true };
-    const isLate = nowMs - one.wroteMs >= writeCountsEveryMs;
+    // Planning writes the counts with each page.
+    const isLate = job.state !== "planning" && nowMs - one.wroteMs >= writeCountsEveryMs;
     const isNews = JSON.stringify(one.counts) !== JSON.stringify(one.job.counts);
     if (job !== one.job || (isLate && isNews)) await save(one, job);
   }
@@ -114,23 +115,24 @@ export function createJobRunner(options: JobRunnerOptions) {
     }
   }
 
-  /** Plans a page of each new job and clears cancelled ones; whether there is more to do. */
-  async function workRound(): Promise<boolean> {
-    let more = false;
-    for (const one of open.all) {
-      const { state, force, continuous } = one.job;
-      if (state === "planning") {
-        await planner.planPage(one);
-        more ||= one.job.state === "planning";
-      } else if (state === "cancelled") {
-        await cancel(one, "queued");
-        if (force) await cancel(one, "sent");
-        await recount(one);
-        const { queued, sent } = one.counts;
-        if (queued + sent === 0) await save(one, { ...one.job, settled: true });
-      } else if (continuous && state === "running" && one.job.planned !== null) await takeIn(one);
-    }
-    return more;
+  /** Plans a page of a new job, clears a cancelled one, or takes devices into a continuous one. */
+  async function work(one: OpenJob): Promise<void> {
+    const { state, force, continuous, planned } = one.job;
+    if (state === "planning") await planner.planPage(one);
+    else if (state === "cancelled") {
+      await cancel(one, "queued");
+      if (force) await cancel(one, "sent");
+      await recount(one);
+      const { queued, sent } = one.counts;
+      if (queued + sent === 0) await save(one, { ...one.job, settled: true });
+    } else if (continuous && state === "running" && planned !== null) await takeIn(one);
+  }
+
+  /** Works on all jobs, also where one fails. */
+  async function workOnAll(jobs: readonly OpenJob[]): Promise<void> {
+    const failures: unknown[] = [];
+    for (const one of jobs) await work(one).catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw new AggregateError(failures, "some jobs were not planned or cleared");
   }
 
   /** Takes devices into a continuous job that meet its condition now. */
@@ -169,7 +171,13 @@ export function createJobRunner(options: JobRunnerOptions) {
     async work(): Promise<void> {
       arrived = [...connected];
       connected.clear();
-      while (leads() && (await workRound()));
+      await workOnAll(open.all);
+      // Page by page of each in turn: a large job delays no small one.
+      for (;;) {
+        const planning = open.all.filter(({ job }) => job.state === "planning");
+        if (planning.length === 0 || !leads()) return;
+        await workOnAll(planning);
+      }
     },
   };
 }

@@ -98,6 +98,7 @@ export function createPlanner(options: PlannerOptions) {
       const end = {
         state: "running",
         planned: devices,
+        counted_from: one.counts,
         target: target.ids === undefined ? target : null,
         // The first device goes at once.
         rate_at: now - 60_000 / (job.rollout.per_minute ?? 60_000),
