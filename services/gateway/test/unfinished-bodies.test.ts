@@ -52,6 +52,21 @@ describe("bodies that have not arrived whole", () => {
     expect(refused.slice(1)).toEqual(["yet another too_many_bodies"]);
   });
 
+  test("end after a minute, however steadily they come", async () => {
+    const clock = new ManualClock();
+    const { begin, refused } = limited(clock);
+    const body = begin("a", "slow");
+    const ended = begin("a", "ended");
+    ended.end();
+    for (let seconds = 5; seconds < 60; seconds += 5) {
+      await clock.advance(5_000);
+      body.received(1);
+    }
+    expect(refused).toEqual([]);
+    await clock.advance(5_000);
+    expect(refused).toEqual(["slow request_incomplete"]);
+  });
+
   test("cost the key that holds most its largest one when the whole is used up", () => {
     const { begin, refused } = limited();
     begin("a", "small", 20);
