@@ -321,21 +321,21 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       const start = after === undefined ? null : placeOf(after, by);
       if (start === null && after !== undefined) return null;
       const { contained = [], ...counted } = condition;
-      const rowsAfter = (place: ListPlace | null, most: number): PlacedRow[] => {
+      const rowsAfter = (place: ListPlace | null, most: number): ListRow[] => {
         if (by === undefined) {
           const { sql, parameters } = conditionalQueries.list(counted, descending);
           const position = place?.position ?? (descending ? Number.MAX_SAFE_INTEGER : 0);
-          return listedRows(db.prepare(sql).all({ ...parameters, ":after": position, ":limit": most }));
+          return db.prepare(sql).all({ ...parameters, ":after": position, ":limit": most });
         }
-        const rows: PlacedRow[] = [];
+        const rows: ListRow[] = [];
         for (const range of rangesAfter(place, descending)) {
           const { sql, parameters } = conditionalQueries.listRange(counted, { by, descending }, range);
-          rows.push(...listedRows(db.prepare(sql).all({ ...parameters, ":limit": most - rows.length }), by));
+          rows.push(...db.prepare(sql).all({ ...parameters, ":limit": most - rows.length }));
           if (rows.length >= most) break;
         }
         return rows;
       };
-      if (contained.length === 0) return rowsAfter(start, limit).map(({ device }) => device);
+      if (contained.length === 0) return rowsAfter(start, limit).map((row) => listedDevice(row, by));
 
       const containing = conditionalQueries.containing(contained);
       const scan = db.prepare(containing.sql);
@@ -343,17 +343,17 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       for (let rows = rowsAfter(start, scannedRows); ; ) {
         for (let from = 0; from < rows.length; from += documentsPerTurn) {
           const portion = rows.slice(from, from + documentsPerTurn);
-          const positions = JSON.stringify(portion.map(({ place }) => place.position));
+          const positions = JSON.stringify(portion.map(({ position }) => position));
           const met = scan.all({ ...containing.parameters, ":positions": positions });
-          const among = new Set(met.map((row) => row.position as number));
-          for (const { place, device } of portion) if (among.has(place.position)) found.push(device);
+          const among = new Set<unknown>(met.map(({ position }) => position));
+          for (const row of portion) if (among.has(row.position)) found.push(listedDevice(row, by));
           if (found.length >= limit) return found.slice(0, limit);
           await nextTurn();
           signal.throwIfAborted();
         }
         const last = rows.at(-1);
         if (last === undefined || rows.length < scannedRows) return found;
-        rows = rowsAfter(last.place, scannedRows);
+        rows = rowsAfter(placeIn(last, by), scannedRows);
       }
     },
 
@@ -462,26 +462,24 @@ function operationColumns(operation: PendingOperation | null) {
   };
 }
 
-/** A row of a list with its place in the order of a column, or of creation. */
-interface PlacedRow {
-  readonly place: ListPlace;
-  readonly device: ListedDevice;
+type ListRow = Record<string, unknown>;
+
+/** The place of a row in the order of a column, or of creation. */
+function placeIn(row: ListRow, by?: keyof typeof orderedColumns): ListPlace {
+  const position = row.position as number;
+  return by === undefined
+    ? { position }
+    : { position, value: row[orderedColumns[by]] as string | number | null };
 }
 
-function listedRows(rows: readonly Record<string, unknown>[], by?: keyof typeof orderedColumns): PlacedRow[] {
-  return rows.map((row) => {
-    const position = row.position as number;
-    const value = by && (row[orderedColumns[by]] as string | number | null);
-    const place = value === undefined ? { position } : { position, value };
-    const device = {
-      cursor: cursorOf(place),
-      id: row.id as string,
-      created_at: row.created_at as number,
-      version: row.firmware as string | null,
-      labels: row.labels === null ? [] : JSON.parse(row.labels as string),
-    };
-    return { place, device };
-  });
+function listedDevice(row: ListRow, by?: keyof typeof orderedColumns): ListedDevice {
+  return {
+    cursor: cursorOf(placeIn(row, by)),
+    id: row.id as string,
+    created_at: row.created_at as number,
+    version: row.firmware as string | null,
+    labels: row.labels === null ? [] : JSON.parse(row.labels as string),
+  };
 }
 
 /** Trusts the JSON: only this adapter writes the table. */
