@@ -109,7 +109,7 @@ function columnsOf(onCancel: (execution: Execution) => void): readonly Column<Ex
     {
       heading: "Outcome",
       cell: (execution) => (
-        <Text span size="sm" lineClamp={2} title={outcomeText(execution)}>
+        <Text size="xs" truncate maw={320} title={outcomeText(execution)}>
           {outcomeText(execution)}
         </Text>
       ),
