@@ -10,6 +10,8 @@ export interface LivedInMesh extends AsyncDisposable {
   readonly pump: string;
   /** A pump that is offline, and is to have another state. */
   readonly differing: string;
+  /** Id of a job that waits for somebody to begin its last stage. */
+  readonly job: string;
 }
 
 /** Devices of the calm fleet, and of one whose devices fail. */
@@ -32,12 +34,13 @@ export async function startLivedInMesh(minutes: number, signal: AbortSignal): Pr
     await Promise.all(fleets.map(({ joined }) => joined));
     const [pump, differing] = ["unit-0001", "pump-spare"];
     await furnish(mesh, pump, differing);
+    const job = await startJob(mesh);
     const until = performance.now() + minutes * 60_000;
     for (let calls = 0; performance.now() < until; calls++) {
       await callSome(mesh, calls);
       await sleep(2_000, undefined, { signal });
     }
-    return { mesh, pump, differing, [Symbol.asyncDispose]: dispose };
+    return { mesh, pump, differing, job, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -66,6 +69,24 @@ async function furnish(mesh: TestMesh, pump: string, differing: string): Promise
     await master.get(`/newcustomer?email=${email}`);
   await master.post(`devices/${pump}`, { shadow: { state: { desired: { app: { target_bar: 3.5 } } } } });
   for (const id of lockedOut) await master.send("POST", `devices/${id}/token`);
+}
+
+/** A job in stages, and one that the flaky fleet fails. Returns the id of the first. */
+async function startJob(mesh: TestMesh): Promise<string> {
+  const master = asMaster(mesh);
+  await master.post("jobs", {
+    name: "Read what runs on trial",
+    target: { where: { text: { all: [flaky.prefix] } } },
+    action: { kind: "rpc", func: "Sys.GetInfo", timeout: 5_000 },
+  });
+  const { json } = await master.post("jobs", {
+    name: "Read what runs",
+    target: { where: {} },
+    action: { kind: "rpc", func: "Sys.GetInfo", timeout: 5_000 },
+    rollout: { stages: [{ percent: 10 }, { percent: 50, proceed_at: 80, hold: true }], per_minute: 600 },
+    pause_at: { failed_percent: 40 },
+  });
+  return json.id;
 }
 
 /** A call of the calm fleet, and one of the flaky fleet, which may not be answered. */

@@ -25,7 +25,7 @@ const phone = {
 const tall = { viewport: { width: 1440, height: 1000 } } as const;
 
 /** Every picture, of the mesh as it is now. */
-export function pictures({ mesh, pump, differing }: LivedInMesh): readonly Picture[] {
+export function pictures({ mesh, pump, differing, job }: LivedInMesh): readonly Picture[] {
   return [
     { name: "home", path: "/home", options: tall },
     { name: "home-dark", path: "/home", options: { ...tall, ...dark } },
@@ -42,6 +42,9 @@ export function pictures({ mesh, pump, differing }: LivedInMesh): readonly Pictu
     { name: "device-rpc", path: `/devices/${pump}/rpc`, prepare: callFunctions },
     { name: "device-creation", path: "/devices", prepare: (visit) => createDevice(visit, mesh.masterKey) },
     { name: "data", path: "/data?filter=pressure" },
+    { name: "jobs", path: "/jobs" },
+    { name: "job", path: `/jobs/${job}` },
+    { name: "job-new", path: "/jobs/new", prepare: tryJob },
     { name: "keys", path: "/keys" },
     { name: "customers", path: "/customers" },
     { name: "services", path: "/services", prepare: () => sleep(4_000) },
@@ -63,6 +66,14 @@ async function callFunctions({ page }: Visit): Promise<void> {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByRole("region", { name: `Answer of ${func}` }).waitFor();
   }
+}
+
+async function tryJob({ page }: Visit): Promise<void> {
+  await page.getByRole("textbox", { name: "Function" }).fill("Pump.Start");
+  await page.getByRole("textbox", { name: "Parameters" }).fill('{"seconds": 30}');
+  await page.getByRole("textbox", { name: "Condition" }).fill("label:pump");
+  await page.getByRole("textbox", { name: "Stages, in percent" }).fill("10, 50");
+  await page.getByRole("button", { name: "Dry run" }).click();
 }
 
 async function createDevice({ page, enterMasterKey }: Visit, masterKey: string): Promise<void> {

@@ -15,6 +15,7 @@ const tabs: Readonly<Record<string, string>> = {
   "/home": "Home",
   "/devices": "Devices",
   "/data": "Data",
+  "/jobs": "Jobs",
   "/keys": "Keys",
   "/customers": "Customers",
   "/services": "Services",
@@ -32,6 +33,7 @@ const views: Readonly<Record<string, string>> = {
   "/devices?filter=lyon&sort=name&direction=descending": "Devices",
   "/devices/cistern-pump/shadow": "Pump, cistern",
   "/devices/none": "none",
+  "/jobs/new": "New job",
   "/data?filter=celsius": "Data",
   "/no/such/view": "Page not found",
 };

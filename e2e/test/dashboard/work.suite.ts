@@ -36,5 +36,83 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       });
       expect(visit.pageErrors).toEqual(noPageErrors);
     });
+
+    test("a job is tried before it can be started, is followed live, paused and cancelled", async () => {
+      const mesh = shared();
+      for (const id of ["barn-1", "barn-2"])
+        await asMaster(mesh).post("devices", { id, shadow: { tags: { labels: ["barn"] } } });
+      await using visit = await visitDashboard(browser(), mesh);
+      const { page } = visit;
+      const button = (name: string) => page.getByRole("button", { name, exact: true });
+      await page.goto("/jobs");
+      await visit.signIn(mesh.masterKey);
+      await button("New job").first().click();
+      await page.getByRole("textbox", { name: "Name" }).fill("Air the barn");
+      await page.getByRole("textbox", { name: "Function" }).fill("Fan.Set");
+      await page.getByRole("textbox", { name: "Condition" }).fill("label:bar n:");
+      await page
+        .getByText(/Condition/)
+        .first()
+        .waitFor();
+      expect(await button("Dry run").isDisabled()).toBe(true);
+      await page.getByRole("textbox", { name: "Condition" }).fill("label:barn");
+      expect(await button("Start the job").isDisabled()).toBe(true);
+      await button("Dry run").click();
+      await page.getByText("2 devices", { exact: true }).waitFor();
+      await page.getByRole("textbox", { name: "Parameters" }).fill('{"on": true}');
+      expect(await button("Start the job").isDisabled()).toBe(true);
+      await page
+        .getByRole("region", { name: "The same by REST" })
+        .getByText(/"params":{"on":true}/)
+        .waitFor();
+      await button("Dry run").click();
+      await page.getByText("2 devices", { exact: true }).waitFor();
+      await button("Start the job").click();
+
+      await page.getByRole("heading", { level: 1, name: "Air the barn" }).waitFor();
+      const devices = page.getByRole("table", { name: "Devices of the job" });
+      await devices.getByText("barn-2").waitFor();
+      for (const colorScheme of ["dark", "light"] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+        expect(await seriousViolations(page)).toEqual([]);
+      }
+      await page.setViewportSize({ width: 390, height: 844 });
+      expect(
+        await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        ),
+      ).toBe(0);
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await button("Pause").click();
+      await page.getByText("paused: by request").waitFor();
+      // Another client's change arrives by the stream.
+      const [job] = (await asMaster(mesh).get("jobs")).json;
+      await asMaster(mesh).post(`jobs/${job.id}`, { state: "running" });
+      await button("Pause").waitFor();
+      await button("Cancel").click();
+      await button("Cancel the job").click();
+      await page
+        .getByText("cancelled: by request")
+        .or(page.getByText("cancelled", { exact: true }))
+        .first()
+        .waitFor();
+      await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Jobs" }).click();
+      await page.getByRole("table", { name: "Jobs" }).getByRole("link", { name: "Air the barn" }).waitFor();
+      expect(visit.pageErrors).toEqual(noPageErrors);
+    }, 60_000);
+
+    test("selected devices become the target of a job", async () => {
+      const mesh = shared();
+      await asMaster(mesh).post("devices", { id: "chosen-one" });
+      await using visit = await visitDashboard(browser(), mesh);
+      const { page } = visit;
+      await page.goto("/devices?filter=chosen-one");
+      await visit.signIn(mesh.masterKey);
+      await page.getByRole("checkbox", { name: "Select chosen-one" }).check();
+      await page.getByRole("button", { name: "New job" }).click();
+      await page.getByRole("heading", { level: 1, name: "New job" }).waitFor();
+      expect(await page.getByRole("textbox", { name: "Ids" }).inputValue()).toBe("chosen-one");
+    });
   });
 }

@@ -55,6 +55,13 @@ export const queryKeys = {
   wantedSelection: ["wanted-selection"],
   /** Work on many devices in this session. */
   deviceWork: ["device-work"],
+  /** The newest jobs. */
+  jobs: ["jobs"],
+  job: (id: string) => ["job", id],
+  /** Below it: the executions of a job, by state. */
+  jobExecutions: (id: string) => ["job-executions", id],
+  /** Devices that a new job is for. */
+  jobTarget: ["job-target"],
   /** What waits for a device, and what it did. */
   executions: (id: string) => ["executions", id],
   /** Calls of functions of a device in this session. */

@@ -1,4 +1,5 @@
 import { Device } from "@devmesh/contracts/model/device";
+import { Job } from "@devmesh/contracts/model/job";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import type { QueryClient } from "@tanstack/react-query";
 import type { ApiClient } from "../api/api-client.ts";
@@ -53,6 +54,13 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
         changes.push({ kind: "deleted", id: id });
         void queries.invalidateQueries({ queryKey: queryKeys.device(id) });
         break;
+      case "job": {
+        const job = Job.safeParse(data).data;
+        if (job === undefined) break;
+        queries.setQueryData<Job>(queryKeys.job(id), job);
+        queries.setQueryData<readonly Job[]>(queryKeys.jobs, (held) => held && withJob(held, job));
+        break;
+      }
       case "keys":
       case "customers":
         void queries.invalidateQueries({ queryKey: queryKeys[name] });
@@ -60,6 +68,12 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
     }
   }
   return changes.length > 0 ? applyToLists(queries, changes) : new Set();
+}
+
+/** Jobs, newest first, with one that has changed or is new. */
+function withJob(jobs: readonly Job[], job: Job): readonly Job[] {
+  if (!jobs.some(({ id }) => id === job.id)) return [job, ...jobs];
+  return jobs.map((held) => (held.id === job.id ? job : held));
 }
 
 /** Maximum of devices that are read one by one; for more of them, the lists are read again. */

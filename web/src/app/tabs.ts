@@ -1,4 +1,4 @@
-import { ChartLine, Cpu, House, KeyRound, type LucideIcon, Server, Users } from "lucide-react";
+import { ChartLine, Cpu, House, KeyRound, ListChecks, type LucideIcon, Server, Users } from "lucide-react";
 import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
 
@@ -49,6 +49,14 @@ export const tabs: readonly Tab[] = [
     View: lazyView(async () => (await import("../features/data/data-tab.tsx")).DataTab),
   },
   {
+    label: "Jobs",
+    Icon: ListChecks,
+    group: "Fleet work",
+    key: "j",
+    path: "/jobs",
+    View: lazyView(async () => (await import("../features/jobs/jobs-tab.tsx")).JobsTab),
+  },
+  {
     label: "Keys",
     Icon: KeyRound,
     group: "Administration",
@@ -76,6 +84,14 @@ export const tabs: readonly Tab[] = [
 
 /** Views that only other views link to. */
 export const innerViews: readonly TabView[] = [
+  {
+    path: "/jobs/new",
+    View: lazyView(async () => (await import("../features/jobs/new-job.tsx")).NewJobPage),
+  },
+  {
+    path: "/jobs/:id",
+    View: lazyView(async () => (await import("../features/jobs/job-page.tsx")).JobPage),
+  },
   {
     path: "/devices/:id/*?",
     View: lazyView(async () => (await import("../features/devices/page/device-page.tsx")).DevicePage),

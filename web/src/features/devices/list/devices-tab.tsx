@@ -154,6 +154,7 @@ export function DevicesTab() {
             </Group>
             <SelectionActions
               ids={selected}
+              matching={chosen.kind === "all" ? whereText : null}
               more={hasMore}
               gathering={hasMore && (chosen.kind === "all" || gathersAll)}
               onSelectMatching={() => setChosen(allSelected)}

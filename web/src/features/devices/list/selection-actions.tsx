@@ -1,9 +1,11 @@
 import { Button } from "@mantine/core";
-import { SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
+import { ListChecks, SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
 import { Suspense, useState } from "react";
+import { useLocation } from "wouter";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { countText } from "../../../components/number-text.ts";
 import { SelectionBar } from "../../../components/selection-bar.tsx";
+import { useJobTarget } from "../shared/job-target.ts";
 
 const CallDevices = lazyView(async () => (await import("../bulk/call-devices.tsx")).CallDevices);
 const SetDesired = lazyView(async () => (await import("../bulk/set-desired.tsx")).SetDesired);
@@ -13,6 +15,8 @@ const DeleteDevices = lazyView(async () => (await import("../bulk/delete-devices
 /** Properties of {@link SelectionActions}. */
 interface SelectionActionsProps {
   readonly ids: ReadonlySet<string>;
+  /** The condition that all selected devices meet, as text, where all that match are selected. */
+  readonly matching: string | null;
   /** More matching devices can be read. */
   readonly more: boolean;
   /** All matching devices are selected and still being read; actions have to wait. */
@@ -37,9 +41,15 @@ interface StartedAction {
 
 /** Actions for the selected devices. */
 export function SelectionActions(props: SelectionActionsProps) {
-  const { ids, more, gathering, onSelectMatching, onClear } = props;
+  const { ids, matching, more, gathering, onSelectMatching, onClear } = props;
   const [action, setAction] = useState<StartedAction | null>(null);
   const close = () => setAction(null);
+  const [, setTarget] = useJobTarget();
+  const [, navigate] = useLocation();
+  const makeJob = () => {
+    setTarget(() => [...ids]);
+    navigate(`/jobs/new?${new URLSearchParams(matching === null ? { target: "ids" } : { where: matching })}`);
+  };
   return (
     <>
       {ids.size > 0 && (
@@ -52,6 +62,15 @@ export function SelectionActions(props: SelectionActionsProps) {
               Select all that match
             </Button>
           )}
+          <Button
+            size="xs"
+            variant="subtle"
+            leftSection={<ListChecks size={16} />}
+            disabled={gathering && matching === null}
+            onClick={makeJob}
+          >
+            New job
+          </Button>
           {actions.map(({ kind, label, Icon, ...look }) => (
             <Button
               key={kind}

@@ -34,8 +34,16 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** What the device is asked to do, in short. */
 export function actionText(action: Execution["action"]): string {
-  if (!("func" in action)) return "shadow";
+  if (action.kind === "shadow") return shadowText(action.patch);
   return action.params === undefined ? action.func : `${action.func} ${JSON.stringify(action.params)}`;
+}
+
+function shadowText({
+  state,
+  tags,
+}: Extract<Execution["action"], { readonly kind: "shadow" }>["patch"]): string {
+  const parts = [state && `desired ${JSON.stringify(state.desired)}`, tags && `tags ${JSON.stringify(tags)}`];
+  return parts.filter((part) => part !== undefined).join(", ");
 }
 
 /** Whether the state is final. */

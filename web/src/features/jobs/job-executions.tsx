@@ -1,0 +1,102 @@
+import type { Execution, ExecutionState } from "@devmesh/contracts/model/execution";
+import type { Job } from "@devmesh/contracts/model/job";
+import { Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/api-context.tsx";
+import { queryKeys } from "../../api/query-keys.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { RelativeTime } from "../../components/relative-time.tsx";
+import { StateBadge } from "../../components/state.tsx";
+import { Waiting } from "../../components/waiting.tsx";
+import { executionLook, outcomeText, stateWords } from "../devices/shared/execution-words.ts";
+
+/** Devices that are shown; more are in the API. */
+const mostShown = 100;
+
+/** How often the devices of a job that changes are read again, in milliseconds. */
+const readMs = 2_000;
+
+/** The devices of a job, those in one state or all, in the order of the rollout; read again as the job changes. */
+export function JobExecutions({ job, state }: { readonly job: Job; readonly state: ExecutionState | "" }) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const { id, counts } = job;
+  const queryKey = queryKeys.jobExecutions(id);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: [...queryKey, state],
+    queryFn: ({ signal }) =>
+      api.call("listJobExecutions", {
+        params: { id },
+        query: { limit: mostShown, ...(state !== "" && { state }) },
+        signal,
+      }),
+    staleTime: 0,
+  });
+  const lastRead = useRef(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the counts say that there is something to be read
+  useEffect(() => {
+    const wait = Math.max(0, lastRead.current + readMs - Date.now());
+    const timer = setTimeout(() => {
+      lastRead.current = Date.now();
+      void queries.invalidateQueries({ queryKey });
+    }, wait);
+    return () => clearTimeout(timer);
+  }, [JSON.stringify(counts)]);
+  return (
+    <>
+      <Failure error={error} title="The devices could not be read" onRetry={() => void refetch()} />
+      {isPending && <Waiting rows={6} />}
+      {data?.length === 0 && (
+        <EmptyState title={state === "" ? "No devices yet" : "No device is in this state"} />
+      )}
+      {data !== undefined && data.length > 0 && (
+        <DataTable
+          label="Devices of the job"
+          minWidth={560}
+          columns={columns}
+          rows={data}
+          keyOf={(execution) => execution.id}
+        />
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<Execution>[] = [
+  {
+    heading: "Device",
+    namesRow: true,
+    cell: ({ device_id }) => (
+      <Text
+        component={Link}
+        href={`/devices/${device_id}/work`}
+        size="xs"
+        ff="monospace"
+        c="var(--text)"
+        td="none"
+      >
+        {device_id}
+      </Text>
+    ),
+  },
+  {
+    heading: "State",
+    cell: ({ state }) => <StateBadge look={executionLook[state]}>{stateWords[state]}</StateBadge>,
+  },
+  {
+    heading: "Outcome",
+    cell: (execution) => (
+      <Text size="xs" truncate maw={280} title={outcomeText(execution)}>
+        {outcomeText(execution)}
+      </Text>
+    ),
+  },
+  {
+    heading: "Since",
+    cell: ({ ended_at, sent_at, created_at }) => <RelativeTime at={ended_at ?? sent_at ?? created_at} />,
+  },
+];
