@@ -10,7 +10,8 @@ const document = JSON.parse(text, (name, value) => (name === "example" ? undefin
 for (const [path, operations] of Object.entries(document.paths))
   for (const [method, { requestBody }] of Object.entries(operations))
     if (requestBody && !requestBody.content["application/json"]) delete document.paths[path][method];
-const types = astToString(await openapiTypescript(document));
+// A member of a body that has a default may be left out; answers list theirs as required.
+const types = astToString(await openapiTypescript(document, { defaultNonNullable: false }));
 await writeFile(new URL("src/schema.ts", import.meta.url), types);
 
 const routes = Object.entries(document.paths).flatMap(([path, operations]) =>

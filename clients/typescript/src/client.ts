@@ -42,6 +42,11 @@ export interface DevmeshClient extends Requests {
   devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
   /** All stored records that match, page after page; `limit` is that of a page. */
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
+  /** The executions of a job, in the order of its rollout, page after page. */
+  jobExecutions(
+    id: string,
+    query?: QueryOf<"listJobExecutions">,
+  ): AsyncGenerator<Schemas["Execution"], void, undefined>;
   /** Sends the content of firmware; resolves once it is stored whole. A stream is sent as it is read. */
   uploadFirmware(id: string, content: FirmwareContent, options?: Cancellable): Promise<Schemas["Firmware"]>;
   /** The content of firmware; `range`, such as `bytes=0-1023`, for a part of it. Its body can be read as a stream. */
@@ -114,6 +119,11 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
       }),
     devices: (query = {}) => items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
     records: (query = {}) => items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
+    jobExecutions: (id, query = {}) =>
+      items<Schemas["Execution"]>(`/api/v2/jobs/${encodeURIComponent(id)}/executions`, {
+        limit: 1_000,
+        ...query,
+      }),
     async uploadFirmware(id, body, { signal } = {}) {
       const streamed = body instanceof ReadableStream ? { duplex: "half" } : {};
       const sent: RequestInit = { method: "POST", body, ...streamed, ...(signal && { signal }) };

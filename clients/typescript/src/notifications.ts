@@ -13,7 +13,7 @@ interface NotificationFrame {
 }
 
 interface About extends NotificationFrame {
-  /** The device, key or customer. */
+  /** The device, job, key or customer. */
   readonly id: string;
 }
 
@@ -26,6 +26,8 @@ export type DevmeshNotification =
   | (About & { readonly name: "created" | "updated"; readonly data: Schemas["Device"] })
   | (About & { readonly name: `rpc.in.${string}` | `rpc.out.${string}`; readonly data: unknown })
   | (About & { readonly name: "data"; readonly data: Schemas["DataRecord"] })
+  | (About & { readonly name: "execution"; readonly data: Schemas["Execution"] })
+  | (About & { readonly name: "job"; readonly data: Schemas["Job"] })
   | (About & {
       readonly name: "throttled";
       readonly data: { readonly why: "messages" | "bytes" | "storage"; readonly refused_ms: number };

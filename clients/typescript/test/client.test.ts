@@ -179,6 +179,17 @@ test("lists are read page after page", async () => {
   for await (const { id } of devmesh.devices({ limit: 2, filter: "shelf-" })) found.push(id);
   expect(found).toEqual([0, 1, 2, 3, 4].map((number) => `shelf-${number}`));
 
+  const ids = [0, 1, 2, 3, 4].map((number) => `shelf-${number}`);
+  const action = { kind: "shadow", patch: { tags: { labels: ["shelf"] } } } as const;
+  const { data: job } = await devmesh.POST("/api/v2/jobs", { body: { target: { ids }, action } });
+  if (!("state" in job)) throw new Error("the job was tried alone");
+  const readJob = () => devmesh.GET("/api/v2/jobs/{id}", { params: { path: { id: job.id } } });
+  await eventually(async () => (await readJob()).data.state === "done");
+  const labelled: string[] = [];
+  for await (const { device_id } of devmesh.jobExecutions(job.id, { limit: 2, state: "succeeded" }))
+    labelled.push(device_id);
+  expect(labelled.sort()).toEqual(ids);
+
   for (let number = 0; number < 7; number++) await pump.publish("db/pump-1/numbers", String(number), 1);
   await eventually(async () => (await mesh.http("/api/v2/data?filter=/numbers")).json.length === 7);
   const texts: string[] = [];
