@@ -64,9 +64,10 @@ const actions: Readonly<Record<string, (visit: Visit, mesh: TestMesh) => Promise
   },
   async "changed by others"({ page }, { http }) {
     const changes = numbers(1_000);
+    // The newest devices are the first of the list.
     const change = async () => {
       for (const nth of changes) {
-        await http(`/api/v2/devices/device-${nth % 10}`, { body: { name: `Renamed ${nth}` } });
+        await http(`/api/v2/devices/device-${count - 1 - (nth % 10)}`, { body: { name: `Renamed ${nth}` } });
       }
     };
     await Promise.all(Array.from({ length: 8 }, change));
