@@ -9,7 +9,6 @@ import { createDeviceCreation, type DeviceCreationOptions } from "./operations/d
 import { createDeviceDeletion, type DeviceDeletionOptions } from "./operations/device-deletion.ts";
 import { type RecoveryOptions, startRecovery } from "./operations/recovery.ts";
 import { createTokenRotation, type TokenRotationOptions } from "./operations/token-rotation.ts";
-import type { ConfirmedPresence } from "./presence.ts";
 import { createFacetDevices, type DeviceFacetsOptions } from "./registry/device-facets.ts";
 import { createListDevices, createSelectDevices } from "./registry/device-list.ts";
 import { createPatchDevice, type DevicePatchOptions } from "./registry/device-patch.ts";
@@ -36,7 +35,6 @@ type DevicesOptions = DeviceCreationOptions &
     readonly store: Pick<DeviceStore, "count" | "find" | "has">;
     readonly keys: Pick<Client<typeof keys>, "readCredentials" | "rotatePublicKey">;
     readonly connections: Pick<BrokerConnections, "list">;
-    readonly presence: ConfirmedPresence;
     readonly diagnostics: Pick<Diagnostics, "ofDevice" | "ofUnknown">;
   };
 
@@ -89,9 +87,8 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     },
 
     async readPresence({ id }, ctx) {
-      const device = await store.find(id, ctx.signal);
-      if (device === null) return ctx.fail("device_not_found");
-      return { online: await presence.isConnected(id, device.last_seen, ctx) };
+      if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
+      return { online: presence.isOnline(id) };
     },
 
     ...createSavedViews(options),

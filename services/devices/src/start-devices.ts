@@ -72,6 +72,8 @@ export async function startDevices(options: StartDevicesOptions): Promise<Starte
     publisher,
     diagnostics,
     throttle,
+    // Each stream is kept by all of them.
+    servers: bus.streamReplicas,
     background,
     clock,
   });

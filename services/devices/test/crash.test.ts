@@ -415,13 +415,8 @@ describe("after a restart", () => {
     await mesh.until(async () => (await life.store.listOnline(signal)).length === 1);
     await life.crash();
     mesh.broker.leave(connection);
-    let started = false;
-    const starting = mesh.start().finally(() => {
-      started = true;
-    });
-    // A listing that misses the device is repeated before the service answers.
-    await mesh.until(() => started);
-    life = await starting;
+    life = await mesh.start();
+    expect(await mesh.devices.readPresence({ id: "pump" }, call())).toEqual({ online: true });
     await mesh.until(() => mesh.received.some(({ name, id }) => name === "offline" && id === "pump"));
     expect(await mesh.devices.readPresence({ id: "pump" }, call())).toEqual({ online: false });
   });

@@ -445,16 +445,6 @@ test("the client ids of a device's connections are listed, and no other device's
 });
 
 describe("presence", () => {
-  test("a device that left a moment ago is looked for at the nats-servers, which may have reported its return to nobody", async () => {
-    await create({ id: "w0" });
-    const isOnline = async () => (await mesh.devices.readPresence({ id: "w0" }, call())).online;
-    mesh.broker.leave(mesh.broker.login("w0"));
-    expect(await isOnline()).toBe(false);
-    mesh.broker.login("w0", { published: false, serverId: "S2" });
-    expect(await isOnline()).toBe(true);
-    await mesh.until(async () => (await read("w0")).device.online);
-  });
-
   test("online is published at once, offline two seconds after the last connection went, and last_seen stays", async () => {
     await create({ id: "w1" });
     const first = mesh.broker.login("w1");

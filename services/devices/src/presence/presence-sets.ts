@@ -66,17 +66,27 @@ export class PresenceSets {
   readonly #publishedOnline: Set<string>;
   /** Devices without a connection that are still published as online, in the order in which they are due. */
   readonly #pendingOffline = new Map<string, PendingOffline>();
+  /** Those that were so before this process started, and that no listing and no event has shown since. */
+  readonly #restored: Set<string>;
+  /** Listings by all servers that missed these, and when the first listing was evaluated. */
+  #restoredMisses = 0;
+  #restoredAt: number | null = null;
+  readonly #servers: number;
   #opened = 0;
-  #hasListing = false;
 
-  /** `publishedOnline`: devices whose last published state, before this process started, is online. */
-  constructor(publishedOnline: Iterable<string> = []) {
+  /**
+   * `publishedOnline`: devices whose last published state, before this process started, is online; each stays so until
+   * listings by that many `servers` miss it, since one that is about to stop lists nothing and keeps its connections.
+   */
+  constructor(publishedOnline: Iterable<string> = [], servers = 1) {
     this.#publishedOnline = new Set(publishedOnline);
+    this.#restored = new Set(publishedOnline);
+    this.#servers = servers;
   }
 
-  /** Whether the device has at least one open connection. */
+  /** Whether the device has at least one open connection, or had one when this process started. */
   isOnline(deviceId: string): boolean {
-    return this.#byDevice.has(deviceId);
+    return this.#byDevice.has(deviceId) || this.#restored.has(deviceId);
   }
 
   /** Open connections of the device. */
@@ -89,9 +99,9 @@ export class PresenceSets {
     return this.#pendingOffline.get(deviceId)?.seenAt ?? null;
   }
 
-  /** Devices with at least one open connection. */
+  /** Devices that are online. */
   get devicesOnline(): number {
-    return this.#byDevice.size;
+    return this.#byDevice.size + this.#restored.size;
   }
 
   /** Open connections of all devices. */
@@ -122,8 +132,8 @@ export class PresenceSets {
 
   /**
    * Adds listed connections that are unknown, and drops those missing from several listings in a row, since a killed
-   * server sends no events. `missing` counts those not dropped yet, and after the first listing devices that were
-   * published as online and are in none. `lastListedAt`: time of the listing before.
+   * server sends no events. `missing` counts those not dropped yet, and devices that were online before the start.
+   * `lastListedAt`: time of the listing before.
    */
   reconcile(
     listed: {
@@ -159,13 +169,8 @@ export class PresenceSets {
         this.#remove(key, now, lastListedAt);
       }
     }
-    for (const deviceId of this.#publishedOnline) {
-      if (this.#byDevice.has(deviceId) || this.#pendingOffline.has(deviceId)) continue;
-      if (!this.#hasListing) missing++;
-      else this.#pendingOffline.set(deviceId, { dueAt: now + offlineAfterMs, connection: null, seenAt: 0 });
-    }
-    this.#hasListing = true;
-    return { changes, missing };
+    this.#dropRestored(listed.servers.size, now);
+    return { changes, missing: missing + this.#restored.size };
   }
 
   /** Devices that are offline now. */
@@ -204,10 +209,22 @@ export class PresenceSets {
     const connections = this.#byDevice.get(deviceId);
     if (connections === undefined) this.#byDevice.set(deviceId, new Set([key]));
     else connections.add(key);
+    this.#restored.delete(deviceId);
     this.#pendingOffline.delete(deviceId);
     if (this.#publishedOnline.has(deviceId)) return [];
     this.#publishedOnline.add(deviceId);
     return [{ kind: "online", deviceId, connection: eventId, seenAt: now }];
+  }
+
+  /** Drops devices that were online before the start, once enough listings have missed them. */
+  #dropRestored(answered: number, now: number): void {
+    this.#restoredAt ??= now;
+    if (answered >= this.#servers) this.#restoredMisses++;
+    if (this.#restoredMisses < missesUntilGone && now - this.#restoredAt < serverGoneAfterMs) return;
+    const dueAt = now + offlineAfterMs;
+    for (const deviceId of this.#restored)
+      this.#pendingOffline.set(deviceId, { dueAt, connection: null, seenAt: 0 });
+    this.#restored.clear();
   }
 
   #remove(key: string, now: number, seenAt: number): void {

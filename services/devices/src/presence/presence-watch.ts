@@ -9,7 +9,7 @@ import type { Registry } from "prom-client";
 import type { Background } from "../background.ts";
 import type { BrokerConnections, ConnectionKey } from "../connections/broker-connections.ts";
 import type { Diagnostics } from "../diagnostics/diagnostics.ts";
-import type { ConfirmedPresence } from "../presence.ts";
+import type { Presence } from "../presence.ts";
 import type { DeviceStore, PresenceReport } from "../store/device-store.ts";
 import type { DeviceThrottle } from "../throttle/device-throttle.ts";
 import { type PresenceChange, PresenceSets } from "./presence-sets.ts";
@@ -25,6 +25,8 @@ export interface PresenceWatchOptions {
   readonly diagnostics: Pick<Diagnostics, "connected" | "disconnected">;
   /** Gets the listings, and each connection that ends. */
   readonly throttle: Pick<DeviceThrottle, "listed" | "disconnected">;
+  /** How many nats-servers the broker has. */
+  readonly servers: number;
 }
 
 /** How often all servers are asked for their connections, in milliseconds. */
@@ -36,8 +38,6 @@ const recordEveryMs = 1_000;
 /** Reports stored at once. */
 const reportBatchSize = 1_000;
 const callTimeoutMs = 10_000;
-/** How long a connection that no event reported may stay unknown, in milliseconds: two listings. */
-const unreportedMs = 2 * reconcileEveryMs;
 
 /** Open connections of one device; each takes some 100 KB of the broker's memory. */
 const { openConnections: maxConnectionsOfDevice } = mqttBounds;
@@ -46,7 +46,7 @@ const { openConnections: maxConnectionsOfDevice } = mqttBounds;
 const maxPublishing = 128;
 
 /** Presence of all devices, kept up to date. */
-export interface PresenceWatch extends ConfirmedPresence {
+export interface PresenceWatch extends Presence {
   /** Devices with at least one open connection. */
   readonly devicesOnline: number;
   /** Open connections of all devices. */
@@ -56,8 +56,8 @@ export interface PresenceWatch extends ConfirmedPresence {
 }
 
 /**
- * Keeps presence in memory, publishes `online` and `offline`, and records both in the store. Resolves when the current
- * connections are known: before that, devices could wrongly seem offline.
+ * Keeps presence in memory, publishes `online` and `offline`, and records both in the store. Resolves when the
+ * connections are listed: before that, devices could wrongly seem offline.
  */
 export async function watchPresence(options: PresenceWatchOptions): Promise<PresenceWatch> {
   const { background } = options;
@@ -97,10 +97,7 @@ class Watch implements PresenceWatch {
   /** Not stored yet. */
   #reports = new Map<string, PresenceReport>();
   readonly #publishing = new KeyedQueue();
-  /** By device: calls share a question. */
-  readonly #asked = new Map<string, Promise<boolean>>();
   #lastListedAt = 0;
-  #servers = 0;
   #cancelDue: (() => void) | null = null;
   #recording = false;
   #reconciling: Promise<void> | null = null;
@@ -108,7 +105,7 @@ class Watch implements PresenceWatch {
 
   constructor(options: PresenceWatchOptions, publishedOnline: readonly string[]) {
     this.#options = options;
-    this.#sets = new PresenceSets(publishedOnline);
+    this.#sets = new PresenceSets(publishedOnline, options.servers);
     this.#startedAt = options.clock.now().getTime();
     this.#startedMonotonic = options.clock.monotonicMs();
   }
@@ -130,8 +127,12 @@ class Watch implements PresenceWatch {
       },
       missed: () => background.run("listing connections after a gap", () => this.#reconcile()),
     });
-    await this.#reconcile();
+    const missing = await this.#list();
     background.run("listing connections", async () => {
+      if (missing > 0) {
+        await clock.sleep(askAgainAfterMs, background.signal);
+        await this.#reconcile();
+      }
       for (;;) {
         await clock.sleep(reconcileEveryMs, background.signal);
         await this.#reconcile();
@@ -151,28 +152,6 @@ class Watch implements PresenceWatch {
     const departedAt = this.#sets.departedAt(id);
     if (departedAt !== null && departedAt > 0) return departedAt;
     return this.#reports.get(id)?.seen_at ?? connectedAt ?? null;
-  }
-
-  async isConnected(id: string, storedMs: number | null, call: CallContext): Promise<boolean> {
-    if (this.#sets.isOnline(id)) return true;
-    const seenAt = Math.max(storedMs ?? 0, this.lastSeen(id) ?? 0, this.#startedAt);
-    // A single server reports each connection.
-    if (this.#servers === 1 || this.#now() - seenAt > unreportedMs) return false;
-    const asked = this.#asked.get(id) ?? this.#ask(id, call).finally(() => this.#asked.delete(id));
-    this.#asked.set(id, asked);
-    return await asked;
-  }
-
-  async #ask(id: string, call: CallContext): Promise<boolean> {
-    const { background, connections } = this.#options;
-    try {
-      const listed = await connections.list(call, id);
-      if (listed.connections.length === 0) return false;
-      background.run("listing connections that no event reported", () => this.#reconcile());
-      return true;
-    } catch {
-      return true;
-    }
   }
 
   get devicesOnline(): number {
@@ -238,7 +217,6 @@ class Watch implements PresenceWatch {
     const now = this.#now();
     const { changes, missing } = this.#sets.reconcile(listed, begun, now, this.#lastListedAt);
     this.#lastListedAt = now;
-    this.#servers = listed.servers.size;
     const wallClock = clock.now().getTime();
     const unseen = listed.connections.filter(({ deviceId }) => !this.#connectedAt.has(deviceId));
     for (const connection of unseen) {
