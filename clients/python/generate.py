@@ -47,13 +47,24 @@ def model(name, schema):
     description = schema.get("description", "")
     if "properties" not in schema:
         return f'# {description}\n{name}: TypeAlias = "{type_of(schema)}"\n'
+    members = schema["properties"]
+    if any(keyword.iskeyword(member) for member in members):
+        return f"# {description}\n{name} = TypedDict({name!r}, {{{fields(members, schema.get('required', []))}}})\n"
     lines = [f"class {name}(TypedDict):", docstring(description), ""]
-    for member, one in schema["properties"].items():
+    for member, one in members.items():
         required = member in schema.get("required", [])
         lines.append(f"    {member}: {type_of(one) if required else f'NotRequired[{type_of(one)}]'}")
         if "description" in one:
             lines.append(docstring(one["description"]))
     return "\n".join([*lines, ""])
+
+
+def fields(members, required):
+    """Members of a `TypedDict` whose names cannot be those of attributes, such as `in`."""
+    types = {member: repr(type_of(one)) for member, one in members.items()}
+    return ", ".join(
+        f"{member!r}: {kind if member in required else f'NotRequired[{kind}]'}" for member, kind in types.items()
+    )
 
 
 OPERATIONS = '''"""The operations of the Devmesh REST API as methods, for threads and for asyncio."""

@@ -62,7 +62,7 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       await page.getByRole("textbox", { name: "Parameters" }).fill('{"on": true}');
       expect(await button("Start the job").isDisabled()).toBe(true);
       await page
-        .getByRole("region", { name: "The same by REST" })
+        .getByRole("region", { name: "As a REST request" })
         .getByText(/"params":{"on":true}/)
         .waitFor();
       await button("Dry run").click();

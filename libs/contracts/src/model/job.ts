@@ -169,7 +169,7 @@ export const NewJob = z
   });
 export type NewJob = z.infer<typeof NewJob>;
 
-/** Finds in a body what the service would refuse besides the schema; the body may break it. */
+/** Finds in a body what the service refuses beyond the schema; the body may break the schema. */
 export function checkNewJob({ action }: JsonObject, violations: ViolationList): void {
   checkActionPatch(action, "/action", violations);
 }

@@ -20,7 +20,7 @@ export interface BodyDeclaration {
   readonly schema: z.ZodType;
   readonly optional: boolean;
   /**
-   * Finds what the owner would refuse besides the schema. It runs only when the schema refuses the body, so that the
+   * Finds what the owner refuses beyond the schema. It runs only when the schema refuses the body, so that the
    * caller gets all violations at once.
    */
   readonly checkBesides?: (body: JsonObject, violations: ViolationList) => void;

@@ -68,15 +68,14 @@ export class PresenceSets {
   readonly #pendingOffline = new Map<string, PendingOffline>();
   /** Those that were so before this process started, and that no listing and no event has shown since. */
   readonly #restored: Set<string>;
-  /** Listings by all servers that missed these, and when the first listing was evaluated. */
-  #restoredMisses = 0;
+  /** When the first listing was evaluated. */
   #restoredAt: number | null = null;
   readonly #servers: number;
   #opened = 0;
 
   /**
-   * `publishedOnline`: devices whose last published state, before this process started, is online; each stays so until
-   * listings by that many `servers` miss it, since one that is about to stop lists nothing and keeps its connections.
+   * `publishedOnline`: devices whose last published state, before this process started, is online; each stays so until a
+   * listing by that many `servers` misses it, since one that is about to stop lists nothing and keeps its connections.
    */
   constructor(publishedOnline: Iterable<string> = [], servers = 1) {
     this.#publishedOnline = new Set(publishedOnline);
@@ -216,11 +215,10 @@ export class PresenceSets {
     return [{ kind: "online", deviceId, connection: eventId, seenAt: now }];
   }
 
-  /** Drops devices that were online before the start, once enough listings have missed them. */
+  /** Drops devices that were online before the start, unless a server that may have them did not answer. */
   #dropRestored(answered: number, now: number): void {
     this.#restoredAt ??= now;
-    if (answered >= this.#servers) this.#restoredMisses++;
-    if (this.#restoredMisses < missesUntilGone && now - this.#restoredAt < serverGoneAfterMs) return;
+    if (answered < this.#servers && now - this.#restoredAt < serverGoneAfterMs) return;
     const dueAt = now + offlineAfterMs;
     for (const deviceId of this.#restored)
       this.#pendingOffline.set(deviceId, { dueAt, connection: null, seenAt: 0 });

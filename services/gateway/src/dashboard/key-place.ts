@@ -11,7 +11,7 @@ type Origin = Pick<Request, "headers" | "hostname" | "httpVersion" | "socket">;
 
 /**
  * Whether a client on this machine sent the request, without a proxy between: its connection and the name that it asked
- * for are of the loopback, and no header is a proxy's. HTTP/1.0 is what nginx forwards by unless told otherwise.
+ * for are of the loopback, and no header is a proxy's. nginx forwards by HTTP/1.0 unless it is configured otherwise.
  */
 export function isOfThisMachine({ headers, hostname, httpVersion, socket }: Origin): boolean {
   return (

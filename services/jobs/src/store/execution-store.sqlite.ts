@@ -36,7 +36,7 @@ CREATE INDEX execution_expiring ON execution (expires_at) WHERE state = 'queued'
 CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL;
 `;
 
-/** What executions of jobs need besides. */
+/** Columns and indexes for executions of jobs. */
 export const executionsOfJobs = `
 ALTER TABLE execution ADD COLUMN job_id TEXT;
 ALTER TABLE execution ADD COLUMN place REAL NOT NULL DEFAULT 0;

@@ -210,7 +210,7 @@ export function NewJobPage() {
           </Card>
           {body !== null && (
             <Card>
-              <Snippet label="The same by REST" text={curlOf(json)} />
+              <Snippet label="As a REST request" text={curlOf(json)} />
             </Card>
           )}
         </div>
