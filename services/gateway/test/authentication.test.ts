@@ -69,6 +69,20 @@ test("a verification that was running when its key was revoked is not used", asy
   expect(seen.asked).toBe(2);
 });
 
+/** Moves the clock until the answer is there. */
+async function awaited<T>(answer: Promise<T>): Promise<T> {
+  const seen = { settled: false };
+  const settle = () => {
+    seen.settled = true;
+  };
+  answer.then(settle, settle);
+  await eventually(async () => {
+    if (!seen.settled) await clock.advance(50);
+    return seen.settled;
+  });
+  return answer;
+}
+
 describe("while keys does not answer", () => {
   let shared: Fixture;
   beforeEach(async () => {
@@ -81,20 +95,6 @@ describe("while keys does not answer", () => {
   });
 
   const customer = () => status("/api/v2/customer", "customer");
-
-  /** Moves the clock until the answer is there. */
-  async function awaited<T>(answer: Promise<T>): Promise<T> {
-    const seen = { settled: false };
-    const settle = () => {
-      seen.settled = true;
-    };
-    answer.then(settle, settle);
-    await eventually(async () => {
-      if (!seen.settled) await clock.advance(50);
-      return seen.settled;
-    });
-    return answer;
-  }
 
   test("a key in use goes on for a minute after its time, and no request waits for keys", async () => {
     expect(await status()).toBe(200);
@@ -188,10 +188,9 @@ test("no key is used while revocations cannot arrive", async () => {
 test("all keys are asked for again after a reconnect", async () => {
   expect(await status()).toBe(200);
   await mesh.server.restart();
-  // Until the fakes are back a call would wait for another try, by a clock that does not advance.
   await eventually(() => mesh.events.revoked({ key_ids: ["nobody"] }).then(() => true));
   mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
-  await eventually(async () => (await status()) === 401);
+  await eventually(async () => (await awaited(status())) === 401);
 });
 
 test("a key expires between two uses", async () => {

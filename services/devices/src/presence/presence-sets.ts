@@ -74,8 +74,8 @@ export class PresenceSets {
   #opened = 0;
 
   /**
-   * `publishedOnline`: devices whose last published state, before this process started, is online; each stays so until a
-   * listing by that many `servers` misses it, since one that is about to stop lists nothing and keeps its connections.
+   * `publishedOnline`: devices whose last published state, before this process started, is online. Each stays so until
+   * a listing by that many `servers` misses it: a server that is about to stop lists nothing and keeps its connections.
    */
   constructor(publishedOnline: Iterable<string> = [], servers = 1) {
     this.#publishedOnline = new Set(publishedOnline);
