@@ -128,3 +128,18 @@ export function defineQueue<const Q extends QueueDeclaration>(queue: Q): Q {
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ next: z.string().nullable(), items: z.array(item) });
 }
+
+/** The page of a list that is wanted. `limit` is the most that the caller still wants; the answer may have fewer. */
+export const ofPage = { after: z.string().optional(), limit: z.int().min(1).optional() };
+
+/** The error of a list whose `after` is none of its `next`. */
+export const cursor_invalid = {
+  code: "invalid_argument",
+  when: "`after` is not a cursor of this list.",
+} as const satisfies ErrorDeclaration;
+
+/** The error of a method that is about one device. */
+export const device_not_found = {
+  code: "not_found",
+  when: "There is no device of that id.",
+} as const satisfies ErrorDeclaration;

@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { readBacklog } from "./backlog.ts";
-import { defineContract, defineEvents, defineLiveEvent, done, idempotent, pageOf } from "./contract.ts";
+import {
+  cursor_invalid,
+  defineContract,
+  defineEvents,
+  defineLiveEvent,
+  done,
+  idempotent,
+  pageOf,
+} from "./contract.ts";
 import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxLatestLimit, maxRecordLimit, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
@@ -84,7 +92,7 @@ export const data = defineContract({
       }),
       out: pageOf(DataRecord),
       errors: {
-        cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." },
+        cursor_invalid,
         not_permitted,
         device_mismatch,
       },

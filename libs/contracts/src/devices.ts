@@ -1,8 +1,10 @@
 import { z } from "zod";
 import {
+  cursor_invalid,
   defineContract,
   defineEvent,
   defineEvents,
+  device_not_found,
   done,
   doneIfRepeated,
   idempotent,
@@ -39,7 +41,6 @@ import { Principal } from "./principal.ts";
 
 const ofDevice = z.object({ id: DeviceId });
 
-const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
 const device_being_deleted = {
   code: "conflict",
   when: "A device of that id is still being cleaned up; retry later, usually within 30 s.",
@@ -56,7 +57,6 @@ const shadow_too_large = {
   details: z.array(Violation),
 } as const;
 
-const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
 const too_many_scans = {
   code: "resource_exhausted",
   when: "Too many conditions on shadow values are being checked; retry later.",

@@ -1,13 +1,16 @@
 import { z } from "zod";
 import {
+  cursor_invalid,
   defineContract,
   defineEvent,
   defineEvents,
   defineLiveEvent,
+  device_not_found,
   done,
   doneIfRepeated,
   idempotent,
   notIdempotent,
+  ofPage,
   pageOf,
 } from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
@@ -32,15 +35,12 @@ export const waitingCalls = {
   attempts: 100,
 } as const;
 
-const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
 const job_not_found = { code: "not_found", when: "There is no job of that id." } as const;
 const job_invalid = {
   code: "invalid_argument",
   when: "A member of the body breaks a rule of jobs, or names another job that does not exist.",
   details: z.array(Violation),
 } as const;
-const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
-const ofList = { limit: z.int().min(1).optional(), after: z.string().optional() };
 const execution_not_found = { code: "not_found", when: "There is no execution of that id." } as const;
 
 const firmware_not_found = { code: "not_found", when: "There is no firmware of that id." } as const;
@@ -97,13 +97,13 @@ export const jobs = defineContract({
       out: Execution,
       errors: { execution_not_found },
     },
-    /** The executions of a device, newest first. `limit` is the most that the caller still wants. */
+    /** The executions of a device, newest first. */
     listExecutions: {
       ...idempotent,
       in: z.object({
         device_id: DeviceId,
         state: ExecutionState.optional(),
-        ...ofList,
+        ...ofPage,
       }),
       out: pageOf(Execution),
       errors: { device_not_found, cursor_invalid },
@@ -143,10 +143,10 @@ export const jobs = defineContract({
         },
       },
     },
-    /** Jobs, newest first. `limit` is the most that the caller still wants. */
+    /** Jobs, newest first. */
     listJobs: {
       ...idempotent,
-      in: z.object({ state: JobState.optional(), ...ofList }),
+      in: z.object({ state: JobState.optional(), ...ofPage }),
       out: pageOf(Job),
       errors: { cursor_invalid },
     },
@@ -161,7 +161,7 @@ export const jobs = defineContract({
     /** The executions of a job, in the order of its rollout. */
     listJobExecutions: {
       ...idempotent,
-      in: z.object({ id: z.string(), state: ExecutionState.optional(), ...ofList }),
+      in: z.object({ id: z.string(), state: ExecutionState.optional(), ...ofPage }),
       out: pageOf(Execution),
       errors: { job_not_found, cursor_invalid },
     },
@@ -183,10 +183,10 @@ export const jobs = defineContract({
         },
       },
     },
-    /** Newest first. `limit` is the most that the caller still wants. */
+    /** Newest first. */
     listFirmware: {
       ...idempotent,
-      in: z.object(ofList),
+      in: z.object(ofPage),
       out: pageOf(Firmware),
       errors: { cursor_invalid },
     },

@@ -1,13 +1,16 @@
 import { z } from "zod";
 import {
+  cursor_invalid,
   defineContract,
   defineEvent,
   defineEvents,
   defineLiveEvent,
+  device_not_found,
   done,
   doneIfRepeated,
   idempotent,
   notIdempotent,
+  ofPage,
   pageOf,
 } from "./contract.ts";
 import { ApiKey, NewApiKey } from "./model/api-key.ts";
@@ -23,18 +26,16 @@ import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
 
-const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
 /** A key that does not work, or does not work any more. */
 export const key_invalid = {
   code: "unauthenticated",
   when: "The key is unknown, revoked or expired.",
 } as const;
 const customer_not_found = { code: "not_found", when: "There is no such customer." } as const;
-const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
 const ofDevice = z.object({ device_id: DeviceId });
 const ofCustomer = z.object({ customer_id: z.string() });
 const counted = z.object({ count: z.int().min(0) });
-const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
+const page = z.object(ofPage);
 
 /**
  * Most client ids remembered of one device. Beyond it, those that the broker made up go first, then the least recently

@@ -1,5 +1,14 @@
 import { z } from "zod";
-import { defineContract, defineQueue, done, doneIfRepeated, idempotent, pageOf } from "./contract.ts";
+import {
+  cursor_invalid,
+  defineContract,
+  defineQueue,
+  done,
+  doneIfRepeated,
+  idempotent,
+  ofPage,
+  pageOf,
+} from "./contract.ts";
 import { MailDelivery } from "./model/mesh-state.ts";
 import { Timestamp } from "./model/time.ts";
 
@@ -44,9 +53,9 @@ export const mailer = defineContract({
   methods: {
     listDeadMail: {
       ...idempotent,
-      in: z.object({ after: z.string().optional(), limit: z.int().min(1).optional() }),
+      in: z.object(ofPage),
       out: pageOf(DeadMail),
-      errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
+      errors: { cursor_invalid },
     },
     /** Queues a given-up mail again. */
     retryDeadMail: {

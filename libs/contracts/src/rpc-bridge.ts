@@ -5,6 +5,7 @@ import {
   defineEvent,
   defineEvents,
   defineLiveEvent,
+  device_not_found,
   done,
   idempotent,
   notIdempotent,
@@ -67,7 +68,7 @@ export const rpcBridge = defineContract({
       /** The device's `result`; null where it answered none. */
       out: z.object({ result: JsonValue }),
       errors: {
-        device_not_found: { code: "not_found", when: "There is no device of that id." },
+        device_not_found,
         device_offline: { code: "conflict", when: "The device has no MQTT connection." },
         rpc_timeout: {
           code: "deadline_exceeded",
