@@ -6,12 +6,11 @@ import { type Violation, ViolationList } from "@devmesh/contracts/model/violatio
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
-import { cutPage } from "@devmesh/service-kit/rpc/page";
-import { isSortableId } from "@devmesh/service-kit/sortable-id";
+import { cutPage, pageById } from "@devmesh/service-kit/rpc/page";
 import { cancelOfDevice } from "./executions/cancel-of-device.ts";
 import { describeExecution } from "./executions/describe-execution.ts";
 import type { ExecutionEvents } from "./executions/execution-events.ts";
-import { nextExecution } from "./executions/execution-states.ts";
+import { newExecution, nextExecution } from "./executions/execution-states.ts";
 import type { FirmwareMethod } from "./firmware/firmware-files.ts";
 import { describeJob } from "./rollout/describe-job.ts";
 import { createStoredJob, patchJob } from "./rollout/rollout.ts";
@@ -62,27 +61,17 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
       await devices.readPresence({ id: device_id }, ctx);
       const now = clock.now().getTime();
       const execution: StoredExecution = {
+        ...newExecution,
         id: newId(),
         device_id,
         job_id: null,
         place: 0,
         action: { kind: "rpc", func, ...(params === undefined ? {} : { params }), timeout: timeout_ms },
-        state: "queued",
-        reason: null,
-        stage: null,
-        attempts: 0,
         max_attempts: attempts,
         retry: retryOfCalls,
-        result: null,
-        error: null,
         created_by,
         created_at: now,
         expires_at: now + wait_ms,
-        sent_at: null,
-        ended_at: null,
-        due_at: null,
-        not_before: 0,
-        revision: 1,
       };
       const { ofDevice: most, ofPublicKey } = waitingCalls;
       const mostOfKind = created_by.kind === "public_key" ? ofPublicKey : most;
@@ -99,14 +88,16 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
       return describeExecution(found.execution);
     },
 
-    async listExecutions({ device_id, state, limit = pageSize, after }, ctx) {
-      if (after !== undefined && !isSortableId(after)) return ctx.fail("cursor_invalid");
-      await devices.readPresence({ id: device_id }, ctx);
-      const most = Math.min(limit, pageSize);
-      const listing = { device_id, limit: most + 1, ...(state && { state }), ...(after && { after }) };
-      const found = await store.list(listing, ctx.signal);
-      return cutPage(found.map(describeExecution), { limit: most, cursorOf: ({ id }) => id });
-    },
+    listExecutions: ({ device_id, state, ...page }, ctx) =>
+      pageById(page, {
+        most: pageSize,
+        async read(asked) {
+          await devices.readPresence({ id: device_id }, ctx);
+          return await store.list({ device_id, ...asked, ...(state && { state }) }, ctx.signal);
+        },
+        describe: describeExecution,
+        refuse: () => ctx.fail("cursor_invalid"),
+      }),
 
     async cancelExecution({ id, force }, ctx) {
       for (;;) {
@@ -150,13 +141,13 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
       return describeJob(job);
     },
 
-    async listJobs({ state, limit = pageSize, after }, ctx) {
-      if (after !== undefined && !isSortableId(after)) return ctx.fail("cursor_invalid");
-      const most = Math.min(limit, pageSize);
-      const listing = { limit: most + 1, ...(state && { state }), ...(after && { after }) };
-      const found = await store.listJobs(listing, ctx.signal);
-      return cutPage(found.map(describeJob), { limit: most, cursorOf: ({ id }) => id });
-    },
+    listJobs: ({ state, ...page }, ctx) =>
+      pageById(page, {
+        most: pageSize,
+        read: (asked) => store.listJobs({ ...asked, ...(state && { state }) }, ctx.signal),
+        describe: describeJob,
+        refuse: () => ctx.fail("cursor_invalid"),
+      }),
 
     async readJob({ id }, ctx) {
       return describeJob((await store.findJob(id, ctx.signal)) ?? ctx.fail("job_not_found"));

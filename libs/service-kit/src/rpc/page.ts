@@ -1,3 +1,5 @@
+import { isSortableId } from "../sortable-id.ts";
+
 /** Largest reply that is sent, in bytes (ADR 19); the broker's `max_payload` is twice that. */
 export const MAX_REPLY_BYTES = 512 * 1024;
 
@@ -38,6 +40,31 @@ export function cutPage<T>(candidates: readonly T[], options: CutOptions<T>): Pa
   const last = items.at(-1);
   const complete = items.length === candidates.length && !more;
   return { next: complete || last === undefined ? null : cursorOf(last), items };
+}
+
+/** How a page of a list is made whose cursors are its ids. */
+export interface PageByIdOptions<Stored, Shown> {
+  /** Items of a page, unless the caller wants fewer. */
+  readonly most: number;
+  /** Reads so many stored items after an id, in the order of the list. */
+  readonly read: (page: { readonly after?: string; readonly limit: number }) => Promise<readonly Stored[]>;
+  readonly describe: (stored: Stored) => Shown;
+  /** Ends the call where `after` is no id. */
+  readonly refuse: () => never;
+}
+
+/** A page of a list whose cursors are the sortable ids of its items. */
+export async function pageById<Stored, Shown extends { readonly id: string }>(
+  {
+    after,
+    limit = Number.POSITIVE_INFINITY,
+  }: { readonly after?: string | undefined; readonly limit?: number | undefined },
+  { most, read, describe, refuse }: PageByIdOptions<Stored, Shown>,
+): Promise<Page<Shown>> {
+  if (after !== undefined && !isSortableId(after)) refuse();
+  const wanted = Math.min(limit, most);
+  const found = await read({ limit: wanted + 1, ...(after !== undefined && { after }) });
+  return cutPage(found.map(describe), { limit: wanted, cursorOf: ({ id }) => id });
 }
 
 function jsonBytes(item: unknown): number {

@@ -6,6 +6,21 @@ import type { StoredExecution } from "../store/execution-store.ts";
 const maxResultBytes = 64 * 1024;
 const maxResultBytesInJob = 4 * 1024;
 
+/** What an execution is created with beside what it is for. */
+export const newExecution = {
+  state: "queued",
+  reason: null,
+  stage: null,
+  attempts: 0,
+  result: null,
+  error: null,
+  sent_at: null,
+  ended_at: null,
+  due_at: null,
+  not_before: 0,
+  revision: 1,
+} as const satisfies Partial<StoredExecution>;
+
 /** What a device answers to an attempt. */
 type AnsweredAttempt = Extract<
   CallAttempt,

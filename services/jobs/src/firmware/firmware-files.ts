@@ -4,8 +4,7 @@ import type { jobs } from "@devmesh/contracts/jobs";
 import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
-import { cutPage } from "@devmesh/service-kit/rpc/page";
-import { isSortableId } from "@devmesh/service-kit/sortable-id";
+import { pageById } from "@devmesh/service-kit/rpc/page";
 import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "../store/firmware-store.ts";
 
 /** Firmware of one page, unless the caller wants less. */
@@ -94,12 +93,13 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
         return describeFirmware(firmware);
       },
 
-      async listFirmware({ limit = pageSize, after }, ctx) {
-        if (after !== undefined && !isSortableId(after)) return ctx.fail("cursor_invalid");
-        const most = Math.min(limit, pageSize);
-        const found = await store.list({ limit: most + 1, ...(after && { after }) }, ctx.signal);
-        return cutPage(found.map(describeFirmware), { limit: most, cursorOf: ({ id }) => id });
-      },
+      listFirmware: (page, ctx) =>
+        pageById(page, {
+          most: pageSize,
+          read: (asked) => store.list(asked, ctx.signal),
+          describe: describeFirmware,
+          refuse: () => ctx.fail("cursor_invalid"),
+        }),
 
       async readFirmware({ id }, ctx) {
         return describeFirmware((await store.find(id, ctx.signal)) ?? ctx.fail("firmware_not_found"));

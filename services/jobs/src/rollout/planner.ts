@@ -2,6 +2,7 @@ import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { ExecutionEvents } from "../executions/execution-events.ts";
+import { newExecution } from "../executions/execution-states.ts";
 import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
 import { commonPart } from "../store/job-actions.ts";
 import type { OpenJob, OpenJobs } from "./open-jobs.ts";
@@ -44,24 +45,14 @@ export function createPlanner(options: PlannerOptions) {
     expiresFrom: number,
   ): StoredExecution {
     return {
+      ...newExecution,
       id: newId(),
       device_id,
       job_id: job.id,
       place,
       ...commonPart(job),
-      state: "queued",
-      reason: null,
-      stage: null,
-      attempts: 0,
-      result: null,
-      error: null,
       created_at: clock.now().getTime(),
       expires_at: expiresFrom + lengthOf(job.expires_in),
-      sent_at: null,
-      ended_at: null,
-      due_at: null,
-      not_before: 0,
-      revision: 1,
     };
   }
 
@@ -83,17 +74,9 @@ export function createPlanner(options: PlannerOptions) {
       using call = createCallContext({ timeoutMs: pageMs, signal, clock });
       const { found, missing, next } = await readTarget(options, target, cursor, call);
       const now = clock.now().getTime();
-      const planned = [...found, ...missing].map((device) =>
-        executionOf(one, device, placeOf(id, device), created_at),
-      );
-      const unknown = new Set(missing);
-      await insert(
-        planned.map((execution) =>
-          unknown.has(execution.device_id)
-            ? { ...execution, state: "failed", reason: "device_not_found", ended_at: now }
-            : execution,
-        ),
-      );
+      const planned = (device: string) => executionOf(one, device, placeOf(id, device), created_at);
+      const failed = { state: "failed", reason: "device_not_found", ended_at: now } as const;
+      await insert([...found.map(planned), ...missing.map((device) => ({ ...planned(device), ...failed }))]);
       const devices = devicesOf(one);
       const end = {
         state: "running",

@@ -2,8 +2,7 @@ import type { keys } from "@devmesh/contracts/keys";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
-import { cutPage } from "@devmesh/service-kit/rpc/page";
-import { isSortableId } from "@devmesh/service-kit/sortable-id";
+import { pageById } from "@devmesh/service-kit/rpc/page";
 import type { AccountEvents } from "../account-events.ts";
 import type { Encryption } from "../credentials/encryption.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";
@@ -42,13 +41,13 @@ export function createApiKeys(
 
   const listing =
     (secretOf: (key: StoredApiKey) => string | null): Implementation<typeof keys>["listKeys"] =>
-    async ({ after, limit = pageLimit }, context) => {
-      if (after !== undefined && !isSortableId(after)) return context.fail("cursor_invalid");
-      const wanted = Math.min(limit, pageLimit);
-      const stored = await store.apiKeys.list(after ?? null, wanted + 1, context.signal);
-      const shown = stored.map((key) => describe(withLatestUse(key), secretOf(key)));
-      return cutPage(shown, { limit: wanted, cursorOf: ({ id }) => id });
-    };
+    (page, context) =>
+      pageById(page, {
+        most: pageLimit,
+        read: ({ after = null, limit }) => store.apiKeys.list(after, limit, context.signal),
+        describe: (key) => describe(withLatestUse(key), secretOf(key)),
+        refuse: () => context.fail("cursor_invalid"),
+      });
 
   return {
     listKeys: listing((key) => (revealInLists ? openApiKey(encryption, key) : null)),
