@@ -65,7 +65,7 @@ export function waitingCalls(shared: () => TestMesh): void {
       expect(calls).toBe(1);
     }, 60_000);
 
-    test("a public key waits for what the ACL lists, reads only calls of its kind, and hears of them", async () => {
+    test("a public key waits for what the ACL lists, reads only calls of its kind, and receives their frames", async () => {
       const own = await enrolDevice(mesh, "own", { rpc: ["Open"], read: ["/state"] });
       const refused = await own.asPublicKey.post("m/device/rpc/Shut?wait=PT1H");
       expect([refused.status, refused.json.reason]).toEqual([403, "rpc_not_permitted"]);

@@ -136,7 +136,7 @@ export function deltas(shared: SharedBridge): void {
         expect(new Set(versions).size).toBe(versions.length);
       });
 
-      test("of a device that was made anew under the same id is published though its version is the same", async () => {
+      test("of a device that was created again under the same id is published though its version is the same", async () => {
         const device = await connect("pump");
         await device.subscribe("pump/shadow/delta");
         shared.mesh.registry.add("pump", { version: 1, timestamp: 1, desired: { old: true } });

@@ -8,7 +8,7 @@ export interface ChartFormat {
   /** Labels of an axis of time, Unix ms, that are `stepMs` apart: the first and each new day have the date below. */
   readonly axis: (times: readonly number[], stepMs: number) => string[];
   readonly number: (value: number) => string;
-  /** Labels of an axis of numbers that are `step` apart: all with the decimals that tell them apart. */
+  /** Labels of an axis of numbers that are `step` apart: all with as many decimals as distinguish them. */
   readonly numbers: (values: readonly number[], step: number) => string[];
   /** Name of the time zone. */
   readonly zone: string;

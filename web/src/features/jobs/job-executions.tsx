@@ -36,16 +36,19 @@ export function JobExecutions({ job, state }: { readonly job: Job; readonly stat
       }),
     staleTime: 0,
   });
-  const lastRead = useRef(0);
+  const known = JSON.stringify(counts);
+  // The query itself reads first.
+  const lastRead = useRef({ at: Date.now(), known });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the counts say that there is something to be read
   useEffect(() => {
-    const wait = Math.max(0, lastRead.current + readMs - Date.now());
+    if (lastRead.current.known === known) return;
+    const wait = Math.max(0, lastRead.current.at + readMs - Date.now());
     const timer = setTimeout(() => {
-      lastRead.current = Date.now();
+      lastRead.current = { at: Date.now(), known };
       void queries.invalidateQueries({ queryKey });
     }, wait);
     return () => clearTimeout(timer);
-  }, [JSON.stringify(counts)]);
+  }, [known]);
   return (
     <>
       <Failure error={error} title="The devices could not be read" onRetry={() => void refetch()} />

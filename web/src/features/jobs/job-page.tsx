@@ -18,7 +18,7 @@ import { RelativeTime } from "../../components/relative-time.tsx";
 import { Stat, StatStrip } from "../../components/stat-strip.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { Waiting } from "../../components/waiting.tsx";
-import { actionText } from "../devices/shared/execution-words.ts";
+import { actionText, stateWords } from "../devices/shared/execution-words.ts";
 import { CountBar } from "./count-bar.tsx";
 import { JobExecutions } from "./job-executions.tsx";
 import { JobPace } from "./job-pace.tsx";
@@ -70,15 +70,15 @@ function Content({ job }: { readonly job: Job }) {
     <>
       <StatStrip label="Devices by state">
         {countedStates
-          .filter(([name]) => !rareStates.has(name) || job.counts[name] > 0)
-          .map(([name, word]) => (
+          .filter((name) => !rareStates.has(name) || job.counts[name] > 0)
+          .map((name) => (
             <Stat
               key={name}
-              term={word}
+              term={stateWords[name]}
               value={countText(job.counts[name])}
               choice={{
                 isChosen: state === name,
-                label: `Show the devices that are ${word}`,
+                label: `Show the devices that are ${stateWords[name]}`,
                 onChoose: () => setState(state === name ? "" : name),
               }}
             />
@@ -97,7 +97,7 @@ function Content({ job }: { readonly job: Job }) {
                 onChange={({ currentTarget: { value } }) => setState(States.safeParse(value).data ?? "")}
                 data={[
                   { value: "", label: "all" },
-                  ...countedStates.map(([name, word]) => ({ value: name, label: word })),
+                  ...countedStates.map((name) => ({ value: name, label: stateWords[name] })),
                 ]}
               />
             }

@@ -19,16 +19,16 @@ const reasons: Readonly<Record<JobReason, string>> = {
   no_devices: "it has no devices",
 };
 
-/** The states of executions in the order of a bar, with what they are called there. */
+/** The states of executions in the order of a bar. */
 export const countedStates = [
-  ["succeeded", "succeeded"],
-  ["failed", "failed"],
-  ["timed_out", "no answer"],
-  ["sent", "sent"],
-  ["expired", "expired"],
-  ["cancelled", "cancelled"],
-  ["queued", "waiting"],
-] as const satisfies readonly (readonly [ExecutionState, string])[];
+  "succeeded",
+  "failed",
+  "timed_out",
+  "sent",
+  "expired",
+  "cancelled",
+  "queued",
+] as const satisfies readonly ExecutionState[];
 
 /** The state of a job: "paused: too many failed". */
 export function jobStateText({ state, why }: Pick<Job, "state" | "why">): string {
