@@ -3,6 +3,7 @@ import { NewJob } from "@devmesh/contracts/model/job";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { nextExecution } from "../src/executions/execution-states.ts";
+import { digestOfTicket, newTicket } from "../src/firmware/tickets.ts";
 import { createStoredJob } from "../src/rollout/rollout.ts";
 import { type ExecutionStore, retryOfCalls, type StoredExecution } from "../src/store/execution-store.ts";
 import type { StoredJob } from "../src/store/job-store.ts";
@@ -36,6 +37,7 @@ export function newExecution(device_id: string, more: Partial<StoredExecution> =
     ended_at: null,
     due_at: null,
     not_before: 0,
+    ticket: null,
     revision: 1,
     ...more,
   };
@@ -138,6 +140,23 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
       expect(await due(50_000, "pump")).toEqual([retried.id]);
       await store.change([claimed(ofFan)], signal);
       expect(await due(20_000, "fan")).toEqual([]);
+    });
+
+    test("an execution is found by the ticket of its last attempt, also after its end", async () => {
+      const execution = newExecution("pump");
+      await insert(execution, newExecution("fan"), newExecution("valve"));
+      const digest = digestOfTicket(newTicket());
+      expect(await store.findByTicket(digest, signal)).toBeNull();
+      const first = { ...claimed(execution), ticket: digest };
+      await store.change([first], signal);
+      expect(await store.findByTicket(digest, signal)).toEqual(first);
+      const ended = { ...first, state: "failed" as const, due_at: null, ended_at: 3_000, revision: 3 };
+      await store.change([ended], signal);
+      expect(await store.findByTicket(digest, signal)).toEqual(ended);
+      const other = digestOfTicket(newTicket());
+      await store.change([{ ...ended, ticket: other, revision: 4 }], signal);
+      expect(await store.findByTicket(digest, signal)).toBeNull();
+      expect((await store.findByTicket(other, signal))?.id).toBe(execution.id);
     });
 
     test("devices that wait are walked in order", async () => {

@@ -57,12 +57,14 @@ describeOverMongodb("executions in MongoDB", (mongodb) => {
         expires_at: at,
         ...(at % 50 === 1 && { lane: `d${at}`, due_at: at }),
         ...(at % 2 === 1 && { ended_at: at }),
+        ...(at % 50 === 1 && { ticket: `t${at}` }),
         ...(at % 3 === 0 && { job_id: `j${at % 30}`, place: at / 2_000 }),
       })),
     );
     const filters = {
       of_device: executionFilters.ofDevice("d5", "~"),
       waiting: executionFilters.queuedOf("d4"),
+      one_of_ticket: executionFilters.ofTicket("t1"),
       one_of_lane: executionFilters.sentOf("d1"),
       of_job: executionFilters.ofJob("j3", 0.1, 0.2),
       of_job_state: executionFilters.ofJobState("j3", "queued", 0.1, 0.2),

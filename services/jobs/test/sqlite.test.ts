@@ -42,6 +42,7 @@ test("every query finds its rows by an index, in the order of the index", async 
   db.close();
   expect(plans).toEqual({
     find: expect.stringContaining("(id=?)"),
+    findByTicket: expect.stringContaining("execution_of_ticket (ticket=?)"),
     change: expect.stringContaining("(id=?)"),
     list: expect.stringContaining("execution_of_device (device_id=? AND id<?)"),
     listState: expect.stringContaining("execution_of_device (device_id=? AND id<?)"),

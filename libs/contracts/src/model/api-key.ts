@@ -12,8 +12,13 @@ export const keyPrefixes = {
   device: "dt",
 } as const;
 
+/** First part of a ticket, by which a device downloads firmware (api.md, Firmware). */
+export const ticketPrefix = "ot";
+
+const prefixes = [...Object.values(keyPrefixes), ticketPrefix].join("|");
+
 /** Every secret within a text: `<prefix>_` and 32 base62 characters. */
-export const secretsInText = new RegExp(`(${Object.values(keyPrefixes).join("|")})_[0-9A-Za-z]{32}`, "g");
+export const secretsInText = new RegExp(`(${prefixes})_[0-9A-Za-z]{32}`, "g");
 
 /** A text with the prefix alone of every secret in it. */
 export const redactSecrets = (text: string): string => text.replaceAll(secretsInText, "$1_[redacted]");

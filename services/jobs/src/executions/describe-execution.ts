@@ -3,7 +3,15 @@ import type { StoredExecution } from "../store/execution-store.ts";
 
 /** An execution as the API shows it. */
 export function describeExecution(stored: StoredExecution): Execution {
-  const { revision: _, due_at: __, not_before: ___, retry: ____, place: _____, ...shown } = stored;
+  const {
+    revision: _,
+    due_at: __,
+    not_before: ___,
+    retry: ____,
+    place: _____,
+    ticket: ______,
+    ...shown
+  } = stored;
   return {
     ...shown,
     created_at: timestamp(stored.created_at),

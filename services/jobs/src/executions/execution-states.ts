@@ -18,6 +18,7 @@ export const newExecution = {
   ended_at: null,
   due_at: null,
   not_before: 0,
+  ticket: null,
   revision: 1,
 } as const satisfies Partial<StoredExecution>;
 

@@ -31,6 +31,8 @@ interface ExecutionRow {
   readonly expires_at: number;
   /** Of a call alone. */
   readonly ended_at?: number;
+  /** Absent where no attempt had one. */
+  readonly ticket?: string;
   /** False once the device is deleted. */
   readonly listed: boolean;
   /** Who wrote this revision: a bulk write does not say which of its writes matched. */
@@ -63,6 +65,7 @@ export const executionCollection = {
     { name: "one_of_job", key: { job_id: 1, device_id: 1 }, unique: true, ...inJob },
     { name: "of_job", key: { job_id: 1, place: 1 }, ...inJob },
     { name: "of_job_state", key: { job_id: 1, state: 1, place: 1 }, ...inJob },
+    { name: "one_of_ticket", key: { ticket: 1 }, unique: true, sparse: true },
     { name: "one_of_lane", key: { lane: 1 }, unique: true, sparse: true },
   ],
 } as const satisfies CollectionDeclaration;
@@ -70,6 +73,7 @@ export const executionCollection = {
 /** Filters by purpose; exported so that a test can ask the database for the plans. */
 export const executionFilters = {
   ofDevice: (device_id: string, before: string) => ({ device_id, listed: true, _id: { $lt: before } }),
+  ofTicket: (ticket: string) => ({ ticket }),
   due: (deviceIds: readonly string[], now: number, released: ReadonlyMap<string, number>) => ({
     device_id: { $in: [...deviceIds] },
     state: "queued" as const,
@@ -124,6 +128,11 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
     async find(id, signal) {
       const row = await run(signal, () => executions.findOne({ _id: id }, { signal }));
       return row && { execution: storedExecution(row), listed: row.listed };
+    },
+
+    async findByTicket(digest, signal) {
+      const [found] = await read(executionFilters.ofTicket(digest), 1, signal);
+      return found ?? null;
     },
 
     async list({ device_id, state, after = "~", limit }, signal) {
@@ -316,8 +325,8 @@ function newRow(execution: StoredExecution): ExecutionRow {
 
 /** The members of the row, and those that it must not have. */
 function changeTo(execution: StoredExecution) {
-  const { device_id, revision, state, due_at, not_before, expires_at } = execution;
-  const optional = { lane: laneOf(execution), due_at, ended_at: callEndOf(execution) };
+  const { device_id, revision, state, due_at, not_before, expires_at, ticket } = execution;
+  const optional = { lane: laneOf(execution), due_at, ended_at: callEndOf(execution), ticket };
   const present = Object.entries(optional).filter(([, value]) => value !== null);
   const absent = Object.entries(optional).filter(([, value]) => value === null);
   const document = JSON.stringify(execution);
@@ -325,7 +334,7 @@ function changeTo(execution: StoredExecution) {
   return {
     $set: {
       ...members,
-      ...(Object.fromEntries(present) as Pick<ExecutionRow, "lane" | "due_at" | "ended_at">),
+      ...(Object.fromEntries(present) as Pick<ExecutionRow, keyof typeof optional>),
     },
     $unset: Object.fromEntries(absent.map(([name]) => [name, true])) as {
       [K in keyof typeof optional]?: true;

@@ -45,12 +45,19 @@ CREATE INDEX execution_of_job ON execution (job_id, place) WHERE job_id IS NOT N
 CREATE INDEX execution_of_job_state ON execution (job_id, state, place) WHERE job_id IS NOT NULL;
 `;
 
+/** The digest of a ticket, which an execution has for a download. */
+export const executionTickets = `
+ALTER TABLE execution ADD COLUMN ticket TEXT;
+CREATE UNIQUE INDEX execution_of_ticket ON execution (ticket) WHERE ticket IS NOT NULL;
+`;
+
 /** Statements by purpose; exported so that a test can ask the database for the plans. */
 export const executionQueries = {
   insert: `INSERT OR IGNORE INTO execution (id, device_id, job_id, place, revision, state, lane, due_at, not_before,
-    expires_at, ended_at, listed, document) VALUES (:id, :device_id, :job_id, :place, :revision, :state, :lane, :due_at,
-    :not_before, :expires_at, :ended_at, 1, :document)`,
+    expires_at, ended_at, ticket, listed, document) VALUES (:id, :device_id, :job_id, :place, :revision, :state, :lane,
+    :due_at, :not_before, :expires_at, :ended_at, :ticket, 1, :document)`,
   find: "SELECT document, listed FROM execution WHERE id = ?",
+  findByTicket: "SELECT document FROM execution WHERE ticket = ?",
   list: `SELECT document FROM execution WHERE device_id = :device_id AND listed = 1 AND id < :before
     ORDER BY id DESC LIMIT :limit`,
   listState: `SELECT document FROM execution WHERE device_id = :device_id AND listed = 1 AND id < :before
@@ -67,7 +74,7 @@ export const executionQueries = {
   countStates: "SELECT state, count(*) AS n FROM execution WHERE job_id = ? GROUP BY state",
   removeOfJob: "DELETE FROM execution WHERE id IN (SELECT id FROM execution WHERE job_id = ? LIMIT ?)",
   change: `UPDATE OR IGNORE execution SET revision = :revision, state = :state, lane = :lane, due_at = :due_at,
-    not_before = :not_before, expires_at = :expires_at, ended_at = :ended_at, document = :document
+    not_before = :not_before, expires_at = :expires_at, ended_at = :ended_at, ticket = :ticket, document = :document
     WHERE id = :id AND revision = :revision - 1`,
   listWaiting:
     "SELECT device_id FROM execution WHERE state = 'queued' AND device_id > ? ORDER BY device_id LIMIT ?",
@@ -106,6 +113,11 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
     find: unlessAborted((id) => {
       const row = queries.find.get(id);
       return row === undefined ? null : { execution: storedExecution(row), listed: row.listed === 1 };
+    }),
+
+    findByTicket: unlessAborted((digest) => {
+      const row = queries.findByTicket.get(digest);
+      return row === undefined ? null : storedExecution(row);
     }),
 
     list: unlessAborted(({ device_id, state, after = "~", limit }) => {
@@ -193,7 +205,7 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
 }
 
 function rowOf(execution: StoredExecution) {
-  const { id, device_id, job_id, place, revision, state, due_at, not_before, expires_at } = execution;
+  const { id, device_id, job_id, place, revision, state, due_at, not_before, expires_at, ticket } = execution;
   const derived = { lane: laneOf(execution), ended_at: callEndOf(execution) };
   const document = JSON.stringify(execution);
   return {
@@ -206,6 +218,7 @@ function rowOf(execution: StoredExecution) {
     due_at,
     not_before,
     expires_at,
+    ticket,
     ...derived,
     document,
   };

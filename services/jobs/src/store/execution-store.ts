@@ -33,6 +33,8 @@ export interface StoredExecution
   readonly due_at: number | null;
   /** While it is queued: no attempt begins before. */
   readonly not_before: number;
+  /** Digest of the ticket of the last attempt that had one, also after the end; null for none. */
+  readonly ticket: string | null;
 }
 
 /** A stored execution, and whether its device is still the one that it was created for. */
@@ -76,6 +78,8 @@ export interface ExecutionStore extends JobStore {
     signal: AbortSignal,
   ): Promise<boolean>;
   find(id: string, signal: AbortSignal): Promise<FoundExecution | null>;
+  /** The one whose `ticket` has this digest. */
+  findByTicket(digest: string, signal: AbortSignal): Promise<StoredExecution | null>;
   /** None of a device that was deleted since. */
   list(listing: ExecutionListing, signal: AbortSignal): Promise<StoredExecution[]>;
   /**
@@ -161,7 +165,7 @@ export const noExecutions: StateCounts = {
 /** When a call is sent again. */
 export const retryOfCalls: StoredExecution["retry"] = { on: ["timed_out"], after_ms: 60_000 };
 
-/** An execution of the JSON that an adapter wrote; calls of an earlier release have fewer members. */
+/** An execution of the JSON that an adapter wrote; those of an earlier release have fewer members. */
 export function readExecution(document: string): StoredExecution {
-  return { job_id: null, stage: null, place: 0, retry: retryOfCalls, ...JSON.parse(document) };
+  return { job_id: null, stage: null, place: 0, retry: retryOfCalls, ticket: null, ...JSON.parse(document) };
 }

@@ -49,6 +49,11 @@ export function withJobActions(store: ExecutionStore): ExecutionStore {
       const [execution] = await whole([found.execution], signal);
       return execution === undefined ? null : { ...found, execution };
     },
+    async findByTicket(digest, signal) {
+      const found = await store.findByTicket(digest, signal);
+      const [execution] = found === null ? [] : await whole([found], signal);
+      return execution ?? null;
+    },
     list: async (listing, signal) => whole(await store.list(listing, signal), signal),
     findDue: async (ids, now, released, signal) =>
       whole(await store.findDue(ids, now, released, signal), signal),

@@ -1,12 +1,17 @@
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
-import { createSqliteExecutionStore, executionsOfJobs, executionTables } from "./execution-store.sqlite.ts";
+import {
+  createSqliteExecutionStore,
+  executionsOfJobs,
+  executionTables,
+  executionTickets,
+} from "./execution-store.sqlite.ts";
 import { createSqliteFirmwareStore, firmwareTables } from "./firmware-store.sqlite.ts";
 import { jobTable } from "./job-store.sqlite.ts";
 import type { JobsStore } from "./jobs-store.ts";
 
 /** In the order in which they were added. */
-const migrations = [executionTables, firmwareTables, executionsOfJobs + jobTable];
+const migrations = [executionTables, firmwareTables, executionsOfJobs + jobTable, executionTickets];
 
 /** Opens the file of the service. @throws Error with one clear sentence when another process holds it */
 export function openSqliteJobsStore(path: string): JobsStore {
