@@ -126,9 +126,13 @@ export const jobs = defineContract({
     tryTarget: {
       ...idempotent,
       deadlineMs: 30_000,
-      in: z.object({ target: JobTarget }),
+      in: z.object({
+        target: JobTarget,
+        /** Where it is a job of firmware: devices that do not meet its `requires` are counted, too. */
+        firmware_id: z.string().optional(),
+      }),
       out: JobTrial,
-      errors: { job_invalid },
+      errors: { job_invalid, firmware_not_found },
     },
     /** Stores a job, which is planned soon. */
     createJob: {
@@ -137,6 +141,7 @@ export const jobs = defineContract({
       out: Job,
       errors: {
         job_invalid,
+        firmware_not_found,
         too_many_jobs: {
           code: "resource_exhausted",
           when: "As many jobs have not ended as may, or as many continuous ones; some must end first.",
@@ -200,7 +205,10 @@ export const jobs = defineContract({
       ...idempotent,
       in: z.object({ id: z.string() }),
       out: done,
-      errors: { firmware_not_found: doneIfRepeated(firmware_not_found) },
+      errors: {
+        firmware_not_found: doneIfRepeated(firmware_not_found),
+        firmware_in_use: { code: "conflict", when: "A job that has not ended sends it to devices." },
+      },
     },
     /** Stores one piece of an upload; the first one, number 0, begins it. The caller makes the id of the upload. */
     putContent: {

@@ -93,7 +93,11 @@ export const rpcBridge = defineContract({
     attemptCall: {
       ...notIdempotent,
       deadlineMs: rpcTimeout.max + 5_000,
-      in: z.object(call),
+      in: z.object({
+        ...call,
+        /** No event is published: pieces of firmware would drive all others out of the stream. */
+        quiet: z.boolean().optional(),
+      }),
       out: CallAttempt,
     },
     /** Closes the connections of a device under these client ids and drops their sessions; no will is published. */

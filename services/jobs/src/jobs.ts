@@ -21,6 +21,7 @@ import {
   retryOfCalls,
   type StoredExecution,
 } from "./store/execution-store.ts";
+import type { FirmwareStore } from "./store/firmware-store.ts";
 import type { StoredJob } from "./store/job-store.ts";
 
 /** Executions or jobs of one page, unless the caller wants fewer. */
@@ -31,6 +32,7 @@ const sampleSize = 10;
 
 export interface JobsOptions {
   readonly store: ExecutionStore;
+  readonly firmware: Pick<FirmwareStore, "find">;
   readonly devices: Pick<Client<typeof devices>, "readPresence" | "readPresences" | "selectDevices">;
   readonly events: ExecutionEvents;
   /** Is given each job that was created or changed. */
@@ -41,7 +43,7 @@ export interface JobsOptions {
 
 /** The use cases of the contract but for those of firmware. */
 export function createJobs(options: JobsOptions): Omit<Implementation<typeof jobs>, FirmwareMethod> {
-  const { store, devices, events, jobChanged, newId, clock } = options;
+  const { store, firmware, devices, events, jobChanged, newId, clock } = options;
 
   async function checkTarget(
     { of_job }: JobTarget,
@@ -113,9 +115,11 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
       }
     },
 
-    async tryTarget({ target }, ctx) {
+    async tryTarget({ target, firmware_id }, ctx) {
       await checkTarget(target, (found) => ctx.fail("job_invalid", found), ctx.signal);
-      const trial = { devices: 0, online: 0, not_found: 0 };
+      const found = firmware_id === undefined ? undefined : await firmware.find(firmware_id, ctx.signal);
+      const { requires = null } = found === null ? ctx.fail("firmware_not_found") : (found ?? {});
+      const trial = { devices: 0, online: 0, not_found: 0, not_eligible: 0 };
       const sample: string[] = [];
       for (let cursor: string | null = null; ; ) {
         const { found, missing, next } = await readTarget(options, target, cursor, ctx);
@@ -123,6 +127,10 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
         trial.devices += found.length + missing.length;
         trial.online += online.length;
         trial.not_found += missing.length;
+        if (requires !== null && found.length > 0) {
+          const asked = { where: requires, ids: [...found], limit: found.length };
+          trial.not_eligible += found.length - (await devices.selectDevices(asked, ctx)).items.length;
+        }
         sample.push(...found.slice(0, sampleSize - sample.length));
         if (next === null) return { ...trial, sample };
         cursor = next;
@@ -134,6 +142,13 @@ export function createJobs(options: JobsOptions): Omit<Implementation<typeof job
       checkNewJob(asked as JsonObject, violations);
       if (violations.any) return ctx.fail("job_invalid", violations.list);
       await checkTarget(asked.target, (found) => ctx.fail("job_invalid", found), ctx.signal);
+      const { action } = asked;
+      if (action.kind === "firmware") {
+        const { content } =
+          (await firmware.find(action.firmware_id, ctx.signal)) ?? ctx.fail("firmware_not_found");
+        if (content === null)
+          return ctx.fail("job_invalid", [{ pointer: "/action/firmware_id", detail: "has no content yet" }]);
+      }
       const job = createStoredJob(asked, { id: newId(), at: clock.now().getTime(), by });
       const { open, continuous } = jobLimits;
       if (!(await store.insertJob(job, { open, continuous }, ctx.signal))) return ctx.fail("too_many_jobs");

@@ -57,8 +57,13 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     traceStore(bus.tracer, opened.executions, { system, collection: "executions" }),
   );
   const newId = createIdSource(clock);
+  const firmwareStore = traceStore(bus.tracer, opened.firmware, { system, collection: "firmware" });
   const firmware = createFirmwareFiles({
-    store: traceStore(bus.tracer, opened.firmware, { system, collection: "firmware" }),
+    store: firmwareStore,
+    isInUse: async (id, signal) =>
+      (await store.listOpenJobs(signal)).some(
+        ({ action }) => action.kind === "firmware" && action.firmware_id === id,
+      ),
     maxFile: env.FIRMWARE_MAX_FILE,
     maxBytes: env.FIRMWARE_MAX_BYTES,
     publicKey: env.FIRMWARE_PUBLIC_KEY,
@@ -179,7 +184,10 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
 
   return {
     implementation: mapStoreErrors(
-      { ...createJobs({ store, devices, events, jobChanged, newId, clock }), ...firmware.implementation },
+      {
+        ...createJobs({ ...common, firmware: firmwareStore, events, jobChanged, newId }),
+        ...firmware.implementation,
+      },
       isStoreUnavailable,
     ),
     ready: () => opened.ping(AbortSignal.timeout(readinessTimeoutMs)),

@@ -25,6 +25,7 @@ export function newExecution(device_id: string, more: Partial<StoredExecution> =
     state: "queued",
     reason: null,
     stage: null,
+    percent: null,
     attempts: 0,
     max_attempts: 1,
     retry: retryOfCalls,

@@ -134,6 +134,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
     test("uploads that were cut, or whose firmware is gone, are removed after an hour", async () => {
       const clock = new ManualClock();
       const files = createFirmwareFiles({
+        isInUse: async () => false,
         store: store(),
         maxFile: 100,
         maxBytes: 100,

@@ -2,6 +2,7 @@ import { createHash, generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { JobsFixture } from "./jobs-fixture.ts";
 
@@ -175,6 +176,29 @@ export function describeFirmware(store: string, startFixture: () => Promise<Jobs
       expect(await reasonOf(declare(content, { signature: "AAAA" }))).toBe("signature_invalid");
       const signature = signedBy(own.privateKey);
       expect(await declare(content, { signature })).toMatchObject({ signature });
+    }, 60_000);
+
+    test("a job sends whole firmware alone, which is kept until the job has ended", async () => {
+      await using _service = await fixture.start();
+      const content = bytes(10);
+      const { id: firmware_id } = await declare(content, { requires: { labels: { all: ["v2"] } } });
+      fixture.add("pump");
+      const action = { kind: "firmware", firmware_id, via: "push" } as const;
+      const job = { target: { ids: ["pump"] }, action };
+      await expect(fixture.createJob(job)).rejects.toMatchObject({
+        reason: "job_invalid",
+        details: [{ pointer: "/action/firmware_id" }],
+      });
+      const unknown = { ...job, action: { ...action, firmware_id: "none" } };
+      expect(await reasonOf(fixture.createJob(unknown))).toBe("firmware_not_found");
+      await send(firmware_id, content);
+      const { id, retry } = await fixture.createJob(job);
+      expect(retry).toEqual({ attempts: 3, on: ["failed", "timed_out"], after: "PT1M" });
+      expect(await reasonOf(jobs().deleteFirmware({ id: firmware_id }, call()))).toBe("firmware_in_use");
+      await fixture.changeJob(id, { state: "cancelled" });
+      await eventually(
+        async () => (await reasonOf(jobs().deleteFirmware({ id: firmware_id }, call()))) === "none",
+      );
     }, 60_000);
   });
 }

@@ -99,7 +99,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         line?.[Symbol.dispose]();
       }
     },
-    async attemptCall({ device_id, method, params, timeout_ms }, context) {
+    async attemptCall({ device_id, method, params, timeout_ms, quiet = false }, context) {
       const call = calls.open(device_id, timeout_ms);
       if (call === null) return { sent: false, outcome: "busy" };
       context.signal.addEventListener("abort", call.abandon, { once: true });
@@ -113,7 +113,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         return await recordSpan(options.tracer, span, context.trace, async () => {
           const undelivered = line.send(frame);
           if (undelivered === null) return { sent: false, outcome: "no_broker" };
-          publishCall({ id: device_id, func: method, ...given }, context);
+          if (!quiet) publishCall({ id: device_id, func: method, ...given }, context);
           const outcome = await Promise.race([call.outcome, undelivered]);
           return outcome === null ? { sent: false, outcome: "nobody_listens" } : attemptOf(outcome);
         });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { FunctionName } from "./acl.ts";
+import { FunctionName, ShadowPointer } from "./acl.ts";
 import { durationBetween } from "./duration.ts";
 import { isJsonObject, JsonObject, JsonValue } from "./json.ts";
 import { checkStructure } from "./shadow-structure.ts";
@@ -56,8 +56,72 @@ const ShadowAction = z
   })
   .meta({ id: "NewShadowAction", outputId: "ShadowAction", description: "A change of the shadow." });
 
+/** By what way a device gets firmware. */
+export const firmwareWays = ["url", "shadow", "push"] as const;
+
+const VersionOfCall = z
+  .strictObject({
+    rpc: FunctionName.describe("The function that answers it."),
+    pointer: z
+      .string()
+      .max(512)
+      .regex(/^(\/([^/~]|~[01])*)*$/, "must be a JSON pointer such as /fw_version")
+      .describe("JSON pointer (RFC 6901) into its result; empty for the result itself."),
+  })
+  .meta({ id: "VersionOfCall", description: "The version is in the result of a call." });
+
+const VersionInShadow = z
+  .strictObject({
+    shadow: ShadowPointer.refine(
+      (pointer) => pointer.startsWith("/state/reported/"),
+      "must begin with /state/reported/",
+    ).describe("JSON pointer into the shadow."),
+  })
+  .meta({ id: "VersionInShadow", description: "The version is in the shadow." });
+
+/** New firmware. */
+const FirmwareAction = z
+  .strictObject({
+    kind: z.literal("firmware").describe("New firmware."),
+    firmware_id: z.string().min(1).max(128).describe("The firmware, whose content must be complete."),
+    via: z
+      .enum(firmwareWays)
+      .describe(
+        "`url`: the device is called with `OTA.Update` and fetches the file over HTTP. `shadow`: it finds the URL in `desired.ota`. `push`: it is sent the file by `OTA.Begin`, `OTA.Write` and `OTA.End`.",
+      ),
+    confirm: z
+      .union([VersionOfCall, VersionInShadow], {
+        error: "must have `rpc` and `pointer`, or `shadow` with a pointer below /state/reported",
+      })
+      .optional()
+      .describe(
+        "Where the device reports its version: by default in the shadow at /state/reported/ota/fw_version for `shadow`, else in /fw_version of `Sys.GetInfo`.",
+      ),
+    commit: FunctionName.optional().describe(
+      "Called when the new version is stable, without which some firmware goes back to the old one: `OTA.Commit` by default, none for `shadow`. A device that has no such function is fine.",
+    ),
+    stable: durationBetween("PT0S", "P7D")
+      .default("PT1M")
+      .describe("How long a version must last until it counts: an ISO 8601 duration of PT0S to P7D."),
+    timeout: durationBetween("PT1S", "P90D")
+      .default("PT1H")
+      .describe(
+        "How long an attempt may take until the device reports its new version: an ISO 8601 duration of PT1S to P90D.",
+      ),
+    chunk: z
+      .int()
+      .min(64)
+      .max(16_384)
+      .default(2_048)
+      .describe(
+        "With `push`: bytes of the file in each call; a frame to a device has 4 KB in all by default.",
+      ),
+  })
+  .meta({ id: "NewFirmwareAction", outputId: "FirmwareAction", description: "New firmware." });
+export type FirmwareAction = z.infer<typeof FirmwareAction>;
+
 /** What devices are asked to do. */
-export const Action = z.discriminatedUnion("kind", [RpcAction, ShadowAction]).meta({
+export const Action = z.discriminatedUnion("kind", [RpcAction, ShadowAction, FirmwareAction]).meta({
   id: "NewAction",
   outputId: "Action",
   description: "What devices are asked to do.",

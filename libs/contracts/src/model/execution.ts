@@ -27,8 +27,15 @@ export const ExecutionReason = z.enum([
   "patch_refused",
   "device_not_found",
   "rpc_not_permitted",
+  "not_eligible",
+  "transfer_failed",
+  "rolled_back",
+  "other_version",
+  "version_unreadable",
   "no_answer",
   "not_reported",
+  "not_rebooted",
+  "already_installed",
   "by_request",
   "job_cancelled",
   "device_deleted",
@@ -56,12 +63,23 @@ export const Execution = z
     state: ExecutionState.describe(
       "`queued`: nothing of the next attempt was sent. `sent`: an attempt was begun. All others are final: `succeeded`, the device said so; `failed`, the device said no, or it could not be sent; `timed_out`, it was sent and nobody knows whether it ran; `expired`, nothing was ever sent; `cancelled`.",
     ),
-    reason: ExecutionReason.nullable().describe("Why it ended so; null for success, expiry and before."),
+    reason: ExecutionReason.nullable().describe(
+      "Why it ended so; null for expiry and before, and for success unless the firmware was `already_installed`.",
+    ),
     stage: z
-      .enum(["reporting"])
+      .enum(["reporting", "preparing", "transferring", "rebooting", "confirming"])
       .nullable()
       .default(null)
-      .describe("While it is `sent`: `reporting`, the shadow is changed and the device's report is awaited."),
+      .describe(
+        "While it is `sent`: `reporting`, the shadow is changed and the device's report is awaited. Of firmware `preparing`, its version is read; `transferring`, it gets the file; `rebooting`, its new version is awaited; `confirming`, it has reported the new version, which must last. Else null.",
+      ),
+    percent: z
+      .int()
+      .min(0)
+      .max(100)
+      .nullable()
+      .default(null)
+      .describe("How much of the firmware the device has got in this attempt; null where nobody knows."),
     attempts: z.int().min(0).describe("Number of attempts that were sent."),
     max_attempts: z.int().min(1).describe("Largest number of attempts."),
     result: JsonValue.describe("The device's result; null before, and where it answered none."),
@@ -91,6 +109,7 @@ export const Execution = z
       state: "queued",
       reason: null,
       stage: null,
+      percent: null,
       attempts: 0,
       max_attempts: 1,
       result: null,

@@ -101,18 +101,37 @@ const Rollout = z
   })
   .meta({ id: "NewRollout", outputId: "Rollout", description: "How fast a job goes." });
 
+const attempts = z.int().min(1).max(100);
+const retryOn = z.array(z.enum(["failed", "timed_out"]));
+const retryAfter = durationBetween("PT1S", "P1D")
+  .default("PT1M")
+  .describe("How long after it: an ISO 8601 duration.");
 const Retry = z
   .strictObject({
-    attempts: z.int().min(1).max(100).default(1).describe("Largest number of attempts; 1 is at most once."),
-    on: z
-      .array(z.enum(["failed", "timed_out"]))
-      .default(["timed_out"])
-      .describe("After what end another attempt is made."),
-    after: durationBetween("PT1S", "P1D")
-      .default("PT1M")
-      .describe("How long after it: an ISO 8601 duration."),
+    attempts: attempts.describe("Largest number of attempts; 1 is at most once."),
+    on: retryOn.describe("After what end another attempt is made."),
+    after: retryAfter,
   })
-  .meta({ id: "NewRetry", outputId: "Retry", description: "When a device is tried again." });
+  .meta({ id: "Retry", description: "When a device is tried again." });
+
+const NewRetry = z
+  .strictObject({
+    attempts: attempts
+      .optional()
+      .describe("Largest number of attempts; by default 1, at most once, and 3 of firmware."),
+    on: retryOn
+      .optional()
+      .describe("After what end another attempt is made: by default `timed_out`, of firmware also `failed`."),
+    after: retryAfter,
+  })
+  .meta({ id: "NewRetry", description: "When a device is tried again; none whose firmware rolled back." });
+
+/** The rules of retries in full. */
+export function retryOf({ retry, action }: NewJob): Job["retry"] {
+  const isFirmware = action.kind === "firmware";
+  const { attempts = isFirmware ? 3 : 1, on = isFirmware ? ["failed", "timed_out"] : ["timed_out"] } = retry;
+  return { attempts, on, after: retry.after };
+}
 
 const PauseAt = z
   .strictObject({
@@ -148,7 +167,7 @@ export const NewJob = z
     expires_in: expiresIn
       .default("P7D")
       .describe("When an execution ends that was not sent: an ISO 8601 duration of PT1M to P365D."),
-    retry: Retry.prefault({}),
+    retry: NewRetry.prefault({}),
     rollout: Rollout.prefault({}),
     pause_at: PauseAt.optional(),
   })
@@ -292,11 +311,12 @@ export const JobTrial = z
     devices: count.describe("Number of devices that it would have."),
     online: count.describe("Number of these that are connected now."),
     not_found: count.describe("Number of ids that are no device."),
+    not_eligible: count.default(0).describe("Number of devices that do not meet `requires` of the firmware."),
     sample: z.array(DeviceId).max(10).describe("Some of the devices."),
   })
   .meta({
     id: "JobTrial",
     description: "The devices that a job would have.",
-    example: { devices: 200, online: 187, not_found: 0, sample: ["pump-1", "pump-2"] },
+    example: { devices: 200, online: 187, not_found: 0, not_eligible: 0, sample: ["pump-1", "pump-2"] },
   });
 export type JobTrial = z.infer<typeof JobTrial>;

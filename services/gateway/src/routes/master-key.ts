@@ -153,8 +153,9 @@ export function masterKeyHandlers(
 
     async createJob({ body, query, keyKind, keyId = "", call, within }) {
       if (query.dry_run) {
-        const { target } = body;
-        return within(trialMs, async (call) => json(await jobs.bytes.tryTarget({ target }, call)));
+        const { target, action } = body;
+        const asked = action.kind === "firmware" ? { target, firmware_id: action.firmware_id } : { target };
+        return within(trialMs, async (call) => json(await jobs.bytes.tryTarget(asked, call)));
       }
       const created_by = { kind: "master", key_id: keyId } as const;
       const bytes = await jobs.bytes.createJob({ job: body, created_by }, call);

@@ -11,6 +11,7 @@ export const newExecution = {
   state: "queued",
   reason: null,
   stage: null,
+  percent: null,
   attempts: 0,
   result: null,
   error: null,

@@ -18,6 +18,8 @@ const { pieceBytes, files } = firmwareBounds;
 
 export interface FirmwareFilesOptions {
   readonly store: FirmwareStore;
+  /** Whether a job that has not ended sends it to devices. */
+  readonly isInUse: (id: string, signal: AbortSignal) => Promise<boolean>;
   /** Bytes of a file, and of all uploads. */
   readonly maxFile: number;
   readonly maxBytes: number;
@@ -45,7 +47,7 @@ export interface FirmwareFiles {
 }
 
 export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFiles {
-  const { store, maxFile, maxBytes, publicKey, newId, clock } = options;
+  const { store, isInUse, maxFile, maxBytes, publicKey, newId, clock } = options;
   const now = () => clock.now().getTime();
 
   /** Whether the pieces of an upload are what was declared. */
@@ -106,6 +108,7 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
       },
 
       async deleteFirmware({ id }, ctx) {
+        if (await isInUse(id, ctx.signal)) return ctx.fail("firmware_in_use");
         const { content } = (await store.remove(id, ctx.signal)) ?? ctx.fail("firmware_not_found");
         // Where this is cut, its pieces are removed as those of a broken upload.
         if (content !== null) await store.emptyUpload(content, ctx.signal);

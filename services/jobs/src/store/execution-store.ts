@@ -12,6 +12,7 @@ export interface StoredExecution
     | "state"
     | "reason"
     | "stage"
+    | "percent"
     | "attempts"
     | "max_attempts"
     | "result"
@@ -167,5 +168,6 @@ export const retryOfCalls: StoredExecution["retry"] = { on: ["timed_out"], after
 
 /** An execution of the JSON that an adapter wrote; those of an earlier release have fewer members. */
 export function readExecution(document: string): StoredExecution {
-  return { job_id: null, stage: null, place: 0, retry: retryOfCalls, ticket: null, ...JSON.parse(document) };
+  const absent = { job_id: null, stage: null, percent: null, place: 0, retry: retryOfCalls, ticket: null };
+  return { ...absent, ...JSON.parse(document) };
 }

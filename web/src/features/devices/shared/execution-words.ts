@@ -35,6 +35,7 @@ const reasons: Readonly<Record<string, string>> = {
 /** What the device is asked to do, in short. */
 export function actionText(action: Execution["action"]): string {
   if (action.kind === "shadow") return shadowText(action.patch);
+  if (action.kind === "firmware") return "firmware";
   return action.params === undefined ? action.func : `${action.func} ${JSON.stringify(action.params)}`;
 }
 
