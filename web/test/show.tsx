@@ -26,6 +26,16 @@ class NoResizes {
 const noMatch = (media: string) => Object.assign(new EventTarget(), { media, matches: false });
 Object.assign(window, { ResizeObserver: NoResizes, matchMedia: noMatch });
 Object.assign(document, { fonts: new EventTarget() });
+Object.assign(Object.getPrototypeOf(File.prototype), {
+  arrayBuffer(this: Blob) {
+    return new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(reader.result);
+      reader.onerror = () => reject(reader.error);
+      reader.readAsArrayBuffer(this);
+    });
+  },
+});
 Object.assign(performance, { getEntriesByType: () => [] });
 Object.assign(Element.prototype, { scrollIntoView: () => {} });
 

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { describe, expect, test } from "@jest/globals";
@@ -99,6 +100,59 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
         .waitFor();
       await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Jobs" }).click();
       await page.getByRole("table", { name: "Jobs" }).getByRole("link", { name: "Air the barn" }).waitFor();
+      expect(visit.pageErrors).toEqual(noPageErrors);
+    }, 60_000);
+
+    test("a file of firmware is uploaded, cancelled, uploaded again and deleted", async () => {
+      const mesh = shared();
+      await using visit = await visitDashboard(browser(), mesh);
+      const { page, context } = visit;
+      const button = (name: string) => page.getByRole("button", { name, exact: true });
+      await page.goto("/firmware");
+      await visit.signIn(mesh.masterKey);
+      const content = randomBytes(3_000_000);
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      const begin = async () => {
+        await button("Upload firmware").click();
+        const dialog = page.getByRole("dialog", { name: "Upload firmware" });
+        await dialog
+          .locator("input[type=file]")
+          .setInputFiles({ name: "barn-2.0.0.bin", mimeType: "application/octet-stream", buffer: content });
+        await dialog.getByText(sha256).waitFor();
+        expect(await dialog.getByRole("textbox", { name: "Version" }).inputValue()).toBe("2.0.0");
+        await dialog.getByRole("button", { name: "Upload", exact: true }).click();
+      };
+      const network = await context.newCDPSession(page);
+      await network.send("Network.enable");
+      const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 50_000 };
+      await network.send("Network.emulateNetworkConditions", slow);
+      await begin();
+      const work = page.getByRole("region", { name: "Work in progress" });
+      await work.getByText(/ of 3 MB/).waitFor();
+      // It goes on while another view is shown.
+      await visit.goTo("Jobs");
+      await work.getByRole("button", { name: "Cancel" }).click();
+      await work.getByText("Cancelled: nothing is kept.").waitFor();
+      await eventually(async () => (await asMaster(mesh).get("firmware")).json.length === 0);
+      await network.send("Network.emulateNetworkConditions", { ...slow, uploadThroughput: -1 });
+      await visit.goTo("Firmware");
+      await begin();
+      const files = page.getByRole("table", { name: "Firmware", exact: true });
+      await files.getByText("ready").waitFor();
+      const [stored] = (await asMaster(mesh).get("firmware")).json;
+      expect([stored.version, stored.sha256, stored.ready]).toEqual(["2.0.0", sha256, true]);
+      for (const colorScheme of ["dark", "light"] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+        expect(await seriousViolations(page)).toEqual([]);
+      }
+      await files.getByRole("button", { name: "barn 2.0.0", exact: true }).click();
+      await page.getByRole("dialog", { name: "barn 2.0.0" }).getByText(sha256).waitFor();
+      expect(await seriousViolations(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await button("Delete barn 2.0.0").click();
+      await button("Delete").click();
+      await page.getByText("No files yet").waitFor();
       expect(visit.pageErrors).toEqual(noPageErrors);
     }, 60_000);
 

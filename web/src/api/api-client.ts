@@ -1,8 +1,10 @@
+import type { Firmware } from "@devmesh/contracts/model/firmware";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ApiProblem, UnexpectedAnswer, Unreachable } from "./api-problem.ts";
 import type { CallResult, RouteInput } from "./route-types.ts";
 import { noteServerTime } from "./server-clock.ts";
+import { type ContentUpload, upload } from "./upload.ts";
 
 /** Options of {@link createApiClient}. */
 export interface ApiClientOptions {
@@ -42,6 +44,8 @@ export interface ApiClient {
   exchange<O extends Operation>(operation: O, input: RouteInput<O>): Promise<Answered<CallResult<O>>>;
   /** Sends any request with the session's key, for streams. Rejects as `call` does; the caller reads the body. */
   open(pathAndQuery: string, init?: RequestInit): Promise<Response>;
+  /** Sends the content of firmware. Rejects as `call` does. */
+  upload(content: ContentUpload): Promise<Firmware>;
 }
 
 /** Creates a client for one key. */
@@ -91,6 +95,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     open: (pathAndQuery, init) => open(pathAndQuery, init),
     exchange,
     call: async (operation, input) => (await exchange(operation, input)).body,
+    upload: (content) =>
+      upload(`${origin}${pathOf(api.uploadFirmware, { id: content.id })}`, ownKey, content),
   };
 }
 

@@ -62,6 +62,9 @@ export const queryKeys = {
   jobExecutions: (id: string) => ["job-executions", id],
   /** Devices that a new job is for. */
   jobTarget: ["job-target"],
+  firmware: ["firmware"],
+  /** What goes on while other views are shown. */
+  backgroundWork: ["background-work"],
   /** What waits for a device, and what it did. */
   executions: (id: string) => ["executions", id],
   /** Calls of functions of a device in this session. */

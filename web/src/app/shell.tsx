@@ -1,6 +1,7 @@
 import { Compass, Unplug } from "lucide-react";
 import { Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
+import { useBackgroundWork } from "../components/background-work.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { lazyView } from "../components/lazy-view.ts";
 import { useChosenLocale } from "../components/locale.ts";
@@ -17,6 +18,7 @@ import { useShortcuts } from "./use-shortcuts.tsx";
 import { ViewBoundary } from "./view-boundary.tsx";
 
 const WorkPanel = lazyView(async () => (await import("../features/devices/bulk/work-panel.tsx")).WorkPanel);
+const BackgroundPanel = lazyView(async () => (await import("../components/work-panel.tsx")).WorkPanel);
 
 /** The frame around all views: navigation, outage, toasts, and work on many devices. */
 export function Shell() {
@@ -70,12 +72,12 @@ export function Shell() {
 /** Work on many devices goes on while other views are shown. */
 function WorkInProgress() {
   const [works] = useDeviceWork();
+  const [others] = useBackgroundWork();
   return (
-    works.length > 0 && (
-      <Suspense>
-        <WorkPanel />
-      </Suspense>
-    )
+    <Suspense>
+      {works.length > 0 && <WorkPanel />}
+      {others.length > 0 && <BackgroundPanel />}
+    </Suspense>
   );
 }
 

@@ -1,4 +1,14 @@
-import { ChartLine, Cpu, House, KeyRound, ListChecks, type LucideIcon, Server, Users } from "lucide-react";
+import {
+  ChartLine,
+  Cpu,
+  House,
+  KeyRound,
+  ListChecks,
+  type LucideIcon,
+  Package,
+  Server,
+  Users,
+} from "lucide-react";
 import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
 
@@ -55,6 +65,14 @@ export const tabs: readonly Tab[] = [
     key: "j",
     path: "/jobs",
     View: lazyView(async () => (await import("../features/jobs/jobs-tab.tsx")).JobsTab),
+  },
+  {
+    label: "Firmware",
+    Icon: Package,
+    group: "Fleet work",
+    key: "f",
+    path: "/firmware",
+    View: lazyView(async () => (await import("../features/firmware/firmware-tab.tsx")).FirmwareTab),
   },
   {
     label: "Keys",

@@ -15,11 +15,13 @@ interface ListTabProps extends PageProps {
   readonly isPending: boolean;
   /** An `EmptyState` in place of the list; null if it has rows. */
   readonly empty: ReactNode;
+  /** After the list, also where it is empty. */
+  readonly after?: ReactNode;
 }
 
 /** A tab with one list: heading and actions, filters, errors, and the list itself or the reason for its absence. */
 export function ListTab(props: ListTabProps) {
-  const { filters, error, failure, onRetry, isPending, empty, children, ...page } = props;
+  const { filters, error, failure, onRetry, isPending, empty, after, children, ...page } = props;
   return (
     <Page {...page}>
       {filters !== false && <div className={styles.filters}>{filters}</div>}
@@ -29,6 +31,7 @@ export function ListTab(props: ListTabProps) {
         </div>
       )}
       {isPending ? <Waiting rows={10} /> : empty === null ? children : error == null && empty}
+      {after}
     </Page>
   );
 }

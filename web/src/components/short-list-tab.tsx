@@ -51,6 +51,8 @@ interface ShortListTabProps<T> {
   readonly removal: RowRemoval<T>;
   /** Controls before the button for a new row. */
   readonly actions?: ReactNode;
+  /** After the list, also where it is empty. */
+  readonly after?: ReactNode;
   /** Label of the button that opens the dialog for a new row. */
   readonly creation: string;
   readonly creationDialog: (onClose: () => void) => ReactNode;
@@ -118,6 +120,7 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
         failure={`The ${noun}s could not be read`}
         onRetry={() => void query.refetch()}
         isPending={query.isPending}
+        after={props.after}
         empty={
           data.length === 0 ? (
             <EmptyState title={`No ${noun}s yet`}>{none}</EmptyState>

@@ -9,8 +9,9 @@ import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { useFrames } from "../../live/live-updates.tsx";
+import { devicesWhere } from "../devices/shared/device-conditions.ts";
 import { diagnosisDetail, problemText } from "../devices/shared/diagnosis-words.ts";
-import { devicesWhere, groupedProblems, type ProblemGroup, problemCondition } from "./fleet-facts.ts";
+import { groupedProblems, type ProblemGroup, problemCondition } from "./fleet-facts.ts";
 import styles from "./home.module.css";
 
 /** How often problems are read, in milliseconds: of many a second not each has a frame. */

@@ -1,4 +1,3 @@
-import { printConditionText } from "@devmesh/contracts/model/condition-text";
 import { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import type { DeviceFacets } from "@devmesh/contracts/model/device-facets";
 import { loginRefusals } from "@devmesh/contracts/model/diagnostics";
@@ -18,11 +17,6 @@ export function firmwareShares({ firmware, other_firmware, no_firmware }: FleetS
     ...(other_firmware > 0 ? [{ version: "others", devices: other_firmware }] : []),
     ...(no_firmware > 0 ? [{ version: null, devices: no_firmware }] : []),
   ];
-}
-
-/** The list of the devices that meet a condition. */
-export function devicesWhere(condition: DeviceCondition): string {
-  return `/devices?${new URLSearchParams({ where: printConditionText(condition) })}`;
 }
 
 /** The condition of a device that had a problem in the last day; of `any` where this release does not know it. */

@@ -10,7 +10,7 @@ import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateDot, Tag } from "../../components/state.tsx";
-import { devicesWhere } from "./fleet-facts.ts";
+import { devicesWhere } from "../devices/shared/device-conditions.ts";
 import styles from "./home.module.css";
 
 /** How often the devices are read, in milliseconds: silence has no frame. */

@@ -3,7 +3,8 @@ import { Link } from "wouter";
 import { Card } from "../../components/card.tsx";
 import { countText, shareText } from "../../components/number-text.ts";
 import { Waiting } from "../../components/waiting.tsx";
-import { devicesWhere, type FirmwareShare, firmwareShares } from "./fleet-facts.ts";
+import { devicesWhere } from "../devices/shared/device-conditions.ts";
+import { type FirmwareShare, firmwareShares } from "./fleet-facts.ts";
 import styles from "./home.module.css";
 
 /** How strong the colour of each version is, in percent. */

@@ -1,9 +1,9 @@
 import { Link } from "wouter";
 import { Card } from "../../../components/card.tsx";
+import { Fact, Facts } from "../../../components/fact.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { firmwareHint, rowOf } from "../shared/device-row.ts";
 import { ConnectionFacts } from "./diagnostics.tsx";
-import { Fact, Facts } from "./fact.tsx";
 import type { SectionProps } from "./section.ts";
 
 /** How a device is connected, or was last, and since when it is here. */

@@ -1,10 +1,10 @@
 import { Box, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { Fact } from "../../../components/fact.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
 import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
 import { useDiagnostics } from "../shared/use-diagnostics.ts";
-import { Fact } from "./fact.tsx";
 import type { SectionProps } from "./section.ts";
 
 /** The last refused login of a device, and its last connection or the end of it; nothing where there was none. */

@@ -1,3 +1,4 @@
+import { printConditionText } from "@devmesh/contracts/model/condition-text";
 import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import type { DeviceTableRow } from "./device-row.ts";
 
@@ -22,4 +23,9 @@ export function meets(row: DeviceTableRow, condition: DeviceCondition): boolean 
 /** Whether presence decides on a condition. */
 export function asksPresence({ online, silent_for, seen_within }: DeviceCondition): boolean {
   return online !== undefined || silent_for !== undefined || seen_within !== undefined;
+}
+
+/** The list of the devices that meet a condition. */
+export function devicesWhere(condition: DeviceCondition): string {
+  return `/devices?${new URLSearchParams({ where: printConditionText(condition) })}`;
 }

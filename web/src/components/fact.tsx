@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 import styles from "./fact.module.css";
 
-/** Properties of a device, a line each. */
+/** Properties of something, a line each. */
 export function Facts({ children }: { readonly children: ReactNode }) {
   return <dl className={styles.facts}>{children}</dl>;
 }
 
-/** A property of a device with its value, in {@link Facts}. */
+/** A property with its value, in {@link Facts}. */
 export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }) {
   return (
     <div className={styles.fact}>
