@@ -118,20 +118,23 @@ function referencesOf(objects: readonly KubernetesObject[]): ReadonlySet<string>
 }
 
 withBuilder("the host of PUBLIC_URL in an overlay", () => {
-  test.each(overlays)("%s is that of the Ingress and of the links in mails", async (overlay) => {
-    await using folder = await tempFolder();
-    const manifests = join(repository, "k8s");
-    const text = await readFile(join(manifests, "overlays", overlay, "kustomization.yaml"), "utf8");
-    const moved = text
-      .replaceAll("../../", `${relative(await realpath(folder.path), manifests)}/`)
-      .replace("PUBLIC_URL=https://devmesh.example.com", "PUBLIC_URL=https://things.example.org");
-    await writeFile(join(folder.path, "kustomization.yaml"), moved);
-    const objects = await buildManifests(builder ?? "", relative(manifests, folder.path));
-    const built = JSON.stringify(objects);
-    expect(built.match(/"https:\/\/things\.example\.org"/g)).toHaveLength(2);
-    expect(built.match(/"things\.example\.org"/g)).toHaveLength(2);
-    expect(built).not.toContain("devmesh.example.com");
-  });
+  test.each(overlays)(
+    "%s is that of the Ingress, of the links in mails and of downloads",
+    async (overlay) => {
+      await using folder = await tempFolder();
+      const manifests = join(repository, "k8s");
+      const text = await readFile(join(manifests, "overlays", overlay, "kustomization.yaml"), "utf8");
+      const moved = text
+        .replaceAll("../../", `${relative(await realpath(folder.path), manifests)}/`)
+        .replace("PUBLIC_URL=https://devmesh.example.com", "PUBLIC_URL=https://things.example.org");
+      await writeFile(join(folder.path, "kustomization.yaml"), moved);
+      const objects = await buildManifests(builder ?? "", relative(manifests, folder.path));
+      const built = JSON.stringify(objects);
+      expect(built.match(/"https:\/\/things\.example\.org"/g)).toHaveLength(3);
+      expect(built.match(/"things\.example\.org"/g)).toHaveLength(2);
+      expect(built).not.toContain("devmesh.example.com");
+    },
+  );
 });
 
 withBuilder("the liveness probe of nats-server", () => {

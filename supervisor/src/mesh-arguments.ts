@@ -17,7 +17,7 @@ export const usage = `Usage: npm start [-- [--demo] [--without SERVICE]...]
   --help             this
 
 Environment: HOST, PORT, MQTT_HOST, MQTT_PORT, MQTT_WS_PORT, NATS_HOST, NATS_PORT, DATA_DIR, MASTER_KEY, STORE_URL, SMTP_URL,
-PUBLIC_URL, LOG_LEVEL, MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_CERT, MQTT_TLS_KEY; see README.md.`;
+PUBLIC_URL, OTA_PUBLIC_URL, LOG_LEVEL, MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_CERT, MQTT_TLS_KEY; see README.md.`;
 
 /** What simulated devices need. */
 const demoNeeds = ["gateway", "devices", "keys", "rpc-bridge"] as const satisfies readonly ServiceName[];

@@ -138,6 +138,7 @@ export function keyMatrix(shared: () => TestMesh): void {
       deleteFirmware: async () => ({ path: await uploaded() }),
       uploadFirmware: async () => ({ path: `${await declared()}/content`, body: bytes }),
       readFirmwareContent: async () => ({ path: `${await uploaded()}/content` }),
+      downloadFirmware: () => ({ path: `ota/ot_${"0".repeat(32)}` }),
       createJob: () => ({ path: "jobs", body: newJob }),
       listJobs: () => ({ path: "jobs" }),
       readJob: async () => ({ path: `jobs/${await created("jobs", newJob)}` }),
@@ -177,7 +178,7 @@ export function keyMatrix(shared: () => TestMesh): void {
     };
 
     /** A well-formed request whose subject cannot exist in this mesh: allowed callers get 404. */
-    const missing: readonly Operation[] = ["retryDeadMail"];
+    const missing: readonly Operation[] = ["retryDeadMail", "downloadFirmware"];
 
     function expected(route: RouteDeclaration, operation: Operation, holder: Holder) {
       // A stream that is not asked for as one is refused, but only to who may have it.

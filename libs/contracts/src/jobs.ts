@@ -56,8 +56,17 @@ const content_mismatch = {
   code: "invalid_argument",
   when: "The content has another size or SHA-256 than was declared, or its upload took more than half an hour.",
 } as const;
+const ticket_unknown = {
+  code: "not_found",
+  when: "There is no such ticket, or a later attempt has another one.",
+} as const;
+const ticket_ended = {
+  code: "not_found",
+  when: "The update that the ticket was made for has ended.",
+} as const;
 /** One upload of a content, and one piece of it: all have the same size but the last. */
 const ofUpload = { id: z.string(), upload: z.uuid() };
+const Ticket = z.string().max(128);
 const pieceNumber = z.int().min(0);
 /** Bytes in base64, which is four characters for three of them. */
 const PieceData = z.string().max(Math.ceil(firmwareBounds.pieceBytes / 3) * 4);
@@ -234,6 +243,23 @@ export const jobs = defineContract({
         firmware_not_found,
         content_not_found: { code: "not_found", when: "The firmware has no content yet." },
       },
+    },
+    /** What a ticket opens, until its execution ends. */
+    openTicket: {
+      ...idempotent,
+      in: z.object({ ticket: Ticket }),
+      out: z.object({
+        execution_id: z.string(),
+        firmware: Firmware.pick({ id: true, sha256: true, size: true }),
+      }),
+      errors: { ticket_unknown, ticket_ended },
+    },
+    /** Notes how many bytes of the file, from its beginning, its device has been sent; best effort. */
+    noteDownload: {
+      ...idempotent,
+      in: z.object({ ticket: Ticket, bytes: z.int().min(0) }),
+      out: done,
+      errors: { ticket_unknown, ticket_ended },
     },
 
     /** How many executions are queued or sent. */

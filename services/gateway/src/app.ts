@@ -12,6 +12,7 @@ import { RateLimit } from "./auth/rate-limit.ts";
 import { mountDashboard } from "./dashboard/dashboard.ts";
 import { followDashboard } from "./dashboard/dashboard-build.ts";
 import type { GatewayEnv } from "./env.ts";
+import { createDownloads } from "./firmware/downloads.ts";
 import type { AnswerContent } from "./firmware/firmware-content.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createCrossOrigin } from "./http/cross-origin.ts";
@@ -150,6 +151,13 @@ export function createApp({
     ...firmwareHandlers({
       jobs: clients.jobs,
       answerContent,
+      download: createDownloads({
+        jobs: clients.jobs,
+        answerContent,
+        attempts: addressRate,
+        rate: rate("ticket", settings.RATE_KEY),
+        clock,
+      }),
       uploads: new ConcurrencyLimit({
         perMasterKey: maxUploads,
         perOtherKey: 0,

@@ -28,6 +28,10 @@ export const secrets = {
   device: "dt_00000000000000000000000000000005",
 } as const;
 
+/** Tickets of an update that is under way, and of one that has ended. */
+export const downloadTicket = "ot_00000000000000000000000000000007";
+export const endedTicket = "ot_00000000000000000000000000000008";
+
 const principals: Readonly<Record<Exclude<keyof typeof secrets, "session">, Principal>> = {
   master: { kind: "master" },
   device_key: { kind: "device_key", device_id: "pump" },
@@ -294,6 +298,11 @@ function firstImplementations() {
     deleteFirmware: async () => ({}),
     putContent: async () => ({}),
     endContent: async ({ id }) => ({ ...firmware, id }),
+    openTicket: async ({ ticket }, context) =>
+      ticket === downloadTicket
+        ? { execution_id: "e2", firmware: { id: "pump", sha256: firmware.sha256, size: firmware.size } }
+        : context.fail(ticket === endedTicket ? "ticket_ended" : "ticket_unknown"),
+    noteDownload: async () => ({}),
     readContent: async ({ number }) => ({
       data: content
         .subarray(number * firmwareBounds.pieceBytes, (number + 1) * firmwareBounds.pieceBytes)

@@ -223,9 +223,24 @@ describe("a download", () => {
       readings.push(input.number);
       return readContent(input, context);
     };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => mesh.fetch(path)));
+    const many = "/api/v2/firmware/many/content";
+    const answers = await Promise.all(Array.from({ length: 20 }, () => mesh.fetch(many)));
     for (const answer of answers) expect((await bytesOf(answer)).equals(content)).toBe(true);
     expect(readings.sort()).toEqual([0, 1, 2]);
+  });
+
+  test("that is asked for in ranges costs one reading of the firmware a second, and a deleted one is gone then", async () => {
+    const own = "/api/v2/firmware/ranges/content";
+    let readings = 0;
+    mesh.fakes.jobs.readFirmware = async ({ id }, context) =>
+      readings++ === 0 ? { ...firmware, id } : context.fail("firmware_not_found");
+    const first = await mesh.fetch(own, { headers: { range: "bytes=0-0" } });
+    const asked = Array.from({ length: 10 }, (_, at) =>
+      mesh.fetch(own, { headers: { range: `bytes=${at}-${at}` } }),
+    );
+    await Promise.all(asked);
+    expect([first.status, readings < 10]).toEqual([206, true]);
+    await eventually(async () => (await mesh.fetch(own)).status === 404);
   });
 
   test("whose piece cannot be read is cut, and is read again the next time", async () => {
@@ -238,10 +253,11 @@ describe("a download", () => {
       }
       return readContent(input, context);
     };
-    const cut = await mesh.fetch(path);
+    const broken = "/api/v2/firmware/broken/content";
+    const cut = await mesh.fetch(broken);
     await expect(cut.arrayBuffer()).rejects.toThrow();
     mesh.fakes.jobs.readContent = readContent;
-    expect((await bytesOf(await mesh.fetch(path))).equals(content)).toBe(true);
+    expect((await bytesOf(await mesh.fetch(broken))).equals(content)).toBe(true);
   });
 });
 

@@ -3,7 +3,7 @@ import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { content, secrets } from "./fakes.ts";
+import { content, downloadTicket, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -13,7 +13,12 @@ beforeAll(async () => {
 afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
-const values: Readonly<Record<string, string>> = { id: "pump", func: "Allowed", name: "known" };
+const values: Readonly<Record<string, string>> = {
+  id: "pump",
+  func: "Allowed",
+  name: "known",
+  ticket: downloadTicket,
+};
 const bodies: Readonly<Record<string, unknown>> = {
   updateCustomer: { meta: {} },
   createView: { name: "Silent pumps", query: "where=silent%3A24h" },

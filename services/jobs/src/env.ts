@@ -30,6 +30,9 @@ export const JobsEnv = ServiceEnv.extend({
   /** Bytes of one file of firmware, and of all. */
   FIRMWARE_MAX_FILE: byteSize.default(100 * 1024 ** 2),
   FIRMWARE_MAX_BYTES: byteSize.default(10 * 1024 ** 3),
+  /** Where devices download firmware; the second where the first is not set. */
+  OTA_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   FIRMWARE_PUBLIC_KEY: Ed25519Key.optional(),
 });
 export type JobsEnv = z.infer<typeof JobsEnv>;

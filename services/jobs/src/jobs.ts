@@ -11,6 +11,7 @@ import { cancelOfDevice } from "./executions/cancel-of-device.ts";
 import { describeExecution } from "./executions/describe-execution.ts";
 import type { ExecutionEvents } from "./executions/execution-events.ts";
 import { newExecution, nextExecution } from "./executions/execution-states.ts";
+import type { DownloadMethod } from "./firmware/downloads.ts";
 import type { FirmwareMethod } from "./firmware/firmware-files.ts";
 import { describeJob } from "./rollout/describe-job.ts";
 import { createStoredJob, patchJob } from "./rollout/rollout.ts";
@@ -41,8 +42,10 @@ export interface JobsOptions {
   readonly clock: Clock;
 }
 
-/** The use cases of the contract but for those of firmware. */
-export function createJobs(options: JobsOptions): Omit<Implementation<typeof jobs>, FirmwareMethod> {
+/** The use cases of the contract but for those of firmware and its downloads. */
+export function createJobs(
+  options: JobsOptions,
+): Omit<Implementation<typeof jobs>, FirmwareMethod | DownloadMethod> {
   const { store, firmware, devices, events, jobChanged, newId, clock } = options;
 
   async function checkTarget(

@@ -12,6 +12,7 @@ import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import type { JobsEnv } from "./env.ts";
 import { createExecutionEvents } from "./executions/execution-events.ts";
+import { createDownloads } from "./firmware/downloads.ts";
 import { createFirmwareFiles } from "./firmware/firmware-files.ts";
 import { holdAll } from "./hold.ts";
 import { createJobs } from "./jobs.ts";
@@ -187,6 +188,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
       {
         ...createJobs({ ...common, firmware: firmwareStore, events, jobChanged, newId }),
         ...firmware.implementation,
+        ...createDownloads({ store, firmware: firmwareStore, events }),
       },
       isStoreUnavailable,
     ),

@@ -95,6 +95,8 @@ function ownSettings(
       };
     case "mailer":
       return { SMTP_URL: settings.smtpUrl, OUTBOX_DIR: folder.outbox, PUBLIC_URL: settings.publicUrl };
+    case "jobs":
+      return { PUBLIC_URL: settings.publicUrl, OTA_PUBLIC_URL: settings.otaPublicUrl };
     case "rpc-bridge":
       return { MQTT_URL: mqttUrl, MQTT_TLS_CERT: mqttTlsCert };
     default:

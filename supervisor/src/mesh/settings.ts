@@ -41,6 +41,7 @@ const Environment = z.object({
   MQTT_TLS_KEY: optional(z.string()),
   DATA_DIR: withDefault(z.string(), "./.data"),
   PUBLIC_URL: optional(z.url({ protocol: /^https?$/, error: "must begin with http:// or https://" })),
+  OTA_PUBLIC_URL: optional(z.url({ protocol: /^https?$/, error: "must begin with http:// or https://" })),
   MQTT_PUBLIC_URL: optional(
     z.url({ protocol: /^mqtts?$/, hostname: /./, error: "must be mqtt://HOST or mqtts://HOST" }),
   ),
@@ -101,8 +102,10 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
         : undefined,
     /** Absolute. */
     dataDir: resolve(values.DATA_DIR),
-    /** For links in mails, without a trailing slash. */
+    /** For links in mails and downloads of firmware, without a trailing slash. */
     publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
+    /** Where devices download firmware; undefined: at `publicUrl`. */
+    otaPublicUrl: values.OTA_PUBLIC_URL,
     /** Where devices reach the broker; undefined: where it listens. */
     mqttPublicUrl: values.MQTT_PUBLIC_URL,
     /** External servers. Empty: the mesh starts its own. */

@@ -10,6 +10,7 @@ const passwords = Object.fromEntries(
 const supervisor = {
   MASTER_KEY: "mk_secret",
   SMTP_URL: "smtp://user:mail-secret@mail.example.com",
+  OTA_PUBLIC_URL: "http://ota.example.com",
   STORE_URL: "",
   DATA_RETENTION_DAYS: "7",
   KEY_ENCRYPTION_KEY: "",
@@ -54,6 +55,7 @@ describe("a service's environment", () => {
     ["MASTER_KEY_FILE", ["gateway", "keys"]],
     ["PORT", ["gateway"]],
     ["MQTT_PUBLIC_URL", ["gateway"]],
+    ["OTA_PUBLIC_URL", ["jobs"]],
     ["STORE_URL", storeOwners],
   ] as [string, ServiceName[]][])("has %s only in %j", (variable, owners) => {
     expect(serviceNames.filter((name) => environmentOf(name)[variable] !== undefined)).toEqual(owners);

@@ -24,6 +24,14 @@ describe("the supervisor's environment", () => {
     );
   });
 
+  test("OTA_PUBLIC_URL is an HTTP address, or none", () => {
+    expect(meshSettings({}).otaPublicUrl).toBeUndefined();
+    expect(meshSettings({ OTA_PUBLIC_URL: "http://ota.example.com" }).otaPublicUrl).toBe(
+      "http://ota.example.com",
+    );
+    expect(() => meshSettings({ OTA_PUBLIC_URL: "ftp://ota.example.com" })).toThrow(/OTA_PUBLIC_URL/);
+  });
+
   test("MQTT_PUBLIC_URL is an MQTT address, or none", () => {
     expect(meshSettings({ MQTT_PUBLIC_URL: "" }).mqttPublicUrl).toBeUndefined();
     expect(meshSettings({ MQTT_PUBLIC_URL: "mqtts://mqtt.example.com" }).mqttPublicUrl).toBe(

@@ -27,6 +27,24 @@ const wholeHeaders = {
   "Accept-Ranges": "`bytes`.",
 } as const;
 
+/** A file or a part of it. */
+const ofRanges = {
+  headers: rangeHeaders,
+  ranges: true,
+  answers: {
+    200: {
+      description: "The file.",
+      other: { "application/octet-stream": Bytes },
+      headers: wholeHeaders,
+    },
+    206: {
+      description: "A part of the file.",
+      other: { "application/octet-stream": Bytes },
+      headers: { ...wholeHeaders, "Content-Range": "Which part of how many bytes." },
+    },
+  },
+} as const;
+
 /** Files that devices can run (api.md, Firmware). */
 export const firmware = defineRoutes({
   createFirmware: {
@@ -83,20 +101,20 @@ export const firmware = defineRoutes({
     ...tagged,
     summary: "Download the content of firmware",
     ...ofFirmware,
-    headers: rangeHeaders,
-    ranges: true,
-    answers: {
-      200: {
-        description: "The file.",
-        other: { "application/octet-stream": Bytes },
-        headers: wholeHeaders,
-      },
-      206: {
-        description: "A part of the file.",
-        other: { "application/octet-stream": Bytes },
-        headers: { ...wholeHeaders, "Content-Range": "Which part of how many bytes." },
-      },
-    },
+    ...ofRanges,
     calls: [{ contract: jobs, methods: ["readFirmware", "readContent"] }],
+  },
+  downloadFirmware: {
+    ...get("/ota/:ticket"),
+    tag: "Firmware",
+    auth: null,
+    secretPath: true,
+    summary: "Download firmware, as a device",
+    description:
+      "The URL that a device is given for one attempt of an update; its ticket is a secret. It works until the update ends, for two downloads at a time.",
+    params: z.object({ ticket: z.string().min(1).max(128).describe("The ticket in the URL.") }),
+    absent: { ticket: "ticket_unknown" },
+    ...ofRanges,
+    calls: [{ contract: jobs, methods: ["openTicket", "noteDownload", "readContent"] }],
   },
 });

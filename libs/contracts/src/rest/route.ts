@@ -66,6 +66,11 @@ interface AnyRoute {
   readonly description?: string;
   /** Kinds of key that may call it; null for anyone. */
   readonly auth: readonly KeyKind[] | null;
+  /**
+   * The path holds a secret, by which the handler knows the caller and bounds its rate. The rate of the address is used
+   * by wrong ones alone.
+   */
+  readonly secretPath?: true;
   readonly params?: z.ZodObject;
   /** Reason of the 404 for a value that the schema of a path parameter refuses, from `calls`. Without one: 400. */
   readonly absent?: Readonly<Record<string, string>>;

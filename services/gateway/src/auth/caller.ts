@@ -26,9 +26,13 @@ export interface CallerCheckOptions {
 export type CheckCaller = (exchange: Exchange, accessToken: string | undefined) => void | Promise<void>;
 
 /** The key of a request, its kind, and its rate. */
-export function callerCheck({ auth, stream }: RouteDeclaration, options: CallerCheckOptions): CheckCaller {
+export function callerCheck(
+  { auth, stream, secretPath }: RouteDeclaration,
+  options: CallerCheckOptions,
+): CheckCaller {
   const { authenticate, masterRate, keyRate, addressRate } = options;
   if (auth === null) {
+    if (secretPath) return () => undefined;
     return (exchange) => addressRate.take(exchange.address, exchange.headers);
   }
   const needed = auth.map((kind) => keyNames[kind]).join(" or ");

@@ -23,10 +23,18 @@ export interface FirmwareContentOptions {
   readonly clock: Clock;
 }
 
+/** What a sent content is counted as, and who follows it. */
+interface ContentOptions {
+  readonly via: "key" | "ticket";
+  /** Called when the client has taken the bytes from one position to before another; what it throws cuts the answer. */
+  readonly onSent?: (from: number, to: number) => void;
+}
+
 /** Answers a request for a file, or a range of it. */
 export type AnswerContent = (
   request: Parameters<typeof partOf>[0],
   firmware: Pick<Firmware, "id" | "sha256" | "size">,
+  options: ContentOptions,
 ) => Reply;
 
 /** Sends contents of firmware, from a cache of their pieces. */
@@ -48,6 +56,7 @@ export function createFirmwareContent(options: FirmwareContentOptions): AnswerCo
   async function* bytesOf(
     firmware: Pick<Firmware, "id" | "sha256">,
     { start, end }: BytePart,
+    { via, onSent }: ContentOptions,
   ): AsyncGenerator<Uint8Array, void, undefined> {
     for (let at = start; at < end; ) {
       const piece = await cache.get(firmware, Math.floor(at / pieceBytes));
@@ -56,14 +65,15 @@ export function createFirmwareContent(options: FirmwareContentOptions): AnswerCo
       const slice = Buffer.from(piece.subarray(from, Math.min(from + sliceBytes, from + end - at)));
       if (slice.length === 0) throw new Error("a piece of firmware is too short");
       yield slice;
-      sent.inc({ via: "http" }, slice.length);
+      sent.inc({ via }, slice.length);
+      onSent?.(at, at + slice.length);
       at += slice.length;
     }
   }
 
-  return (request, firmware) => {
+  return (request, firmware, options) => {
     const part = partOf(request, { etag: `"${firmware.sha256}"`, size: firmware.size });
     const headers = { "Content-Type": "application/octet-stream", ...part.headers };
-    return { status: part.status, headers, body: bytesOf(firmware, part) };
+    return { status: part.status, headers, body: bytesOf(firmware, part, options) };
   };
 }

@@ -76,7 +76,8 @@ export function createEndpoints(options: EndpointOptions) {
       if (stopping()) response.shouldKeepAlive = false;
       try {
         const reply = await answer(exchange);
-        if (!response.destroyed) release = acquireSlot(reply, exchange);
+        if (response.destroyed) reply.release?.();
+        else release = reply.release ?? acquireSlot(reply, exchange);
         await writeReply(exchange, reply);
         if (exchange.upgraded) finish(true);
       } catch (error) {

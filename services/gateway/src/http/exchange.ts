@@ -183,6 +183,8 @@ export interface Reply {
   readonly takeOver?: (exchange: Exchange) => void;
   /** Id of what the request created, for the list of changes. */
   readonly created?: string;
+  /** Called once when the answer was sent, or the client has gone. */
+  readonly release?: () => void;
 }
 
 const jsonHeaders = { "Content-Type": "application/json" } as const;

@@ -47,6 +47,10 @@ export const gatewayErrors = {
     status: 429,
     when: "The gateway receives as many contents of firmware as it may at one time.",
   },
+  too_many_downloads: {
+    status: 429,
+    when: "The ticket, or the gateway, has as many downloads of firmware under way as may be at one time.",
+  },
   too_many_bodies: {
     status: 429,
     when: "The key is sending more of large bodies at one time than it may, or has the most of what the gateway can receive.",

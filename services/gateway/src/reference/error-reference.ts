@@ -27,6 +27,7 @@ export function gatewayReasons(route: RouteDeclaration): (keyof typeof gatewayEr
   }
   if (route.upload !== undefined)
     reasons.push("unsupported_media_type", "request_incomplete", "too_many_uploads");
+  if (route.secretPath) reasons.push("too_many_downloads");
   if (route.ranges) reasons.push("range_not_satisfiable");
   if (route.stream === true) reasons.push("not_acceptable", "handshake_invalid");
   if (route.stream !== undefined) reasons.push("too_many_listeners");

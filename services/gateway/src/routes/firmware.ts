@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { jobs as contract } from "@devmesh/contracts/jobs";
-import { firmwareBounds } from "@devmesh/contracts/model/firmware";
+import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
 import { firmware as routes } from "@devmesh/contracts/rest/firmware";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
+import { BriefCache } from "../firmware/brief-cache.ts";
+import type { createDownloads } from "../firmware/downloads.ts";
 import type { AnswerContent } from "../firmware/firmware-content.ts";
 import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
 import { json, noContent } from "../http/exchange.ts";
@@ -16,16 +18,30 @@ import type { GatewayClients, Handlers } from "./handlers.ts";
 const pieceMs = 5_000;
 const endMs = 60_000;
 
+/** How long what is known of a content is used without asking again: it never changes, but is deleted. */
+const knownMs = 1_000;
+const maxKnown = 1_000;
+
 export interface FirmwareHandlerOptions {
   readonly jobs: GatewayClients["jobs"];
   readonly answerContent: AnswerContent;
+  readonly download: ReturnType<typeof createDownloads>;
   readonly uploads: ConcurrencyLimit;
   readonly clock: Clock;
 }
 
 /** Files that devices can run (api.md, Firmware). */
 export function firmwareHandlers(options: FirmwareHandlerOptions): Handlers<keyof typeof routes> {
-  const { jobs, answerContent, uploads, clock } = options;
+  const { jobs, answerContent, download, uploads, clock } = options;
+  const known = new BriefCache<Firmware>({ ttlMs: knownMs, maxEntries: maxKnown, clock });
+
+  async function readReady(id: string, { trace }: CallContext): Promise<Firmware> {
+    using call = createCallContext({ timeoutMs: pieceMs, trace, clock });
+    const firmware = await jobs.readFirmware({ id }, call);
+    if (firmware.ready) return firmware;
+    const { code, when } = contract.methods.readContent.errors.content_not_found;
+    throw new ServiceError({ code, reason: "content_not_found", message: when });
+  }
 
   /** Removes what has arrived of an upload, at once; the service would do it after an hour. */
   async function drop(id: string, upload: string): Promise<void> {
@@ -73,14 +89,13 @@ export function firmwareHandlers(options: FirmwareHandlerOptions): Handlers<keyo
       }
     },
 
-    async readFirmwareContent({ params, method, header, call }) {
-      const firmware = await jobs.readFirmware({ id: params.id }, call);
-      if (!firmware.ready) {
-        const { code, when } = contract.methods.readContent.errors.content_not_found;
-        throw new ServiceError({ code, reason: "content_not_found", message: when });
-      }
-      return answerContent({ method, header }, firmware);
+    async readFirmwareContent({ params: { id }, method, header, call }) {
+      const firmware = await known.get(id, () => readReady(id, call));
+      return answerContent({ method, header }, firmware, { via: "key" });
     },
+
+    downloadFirmware: ({ params, method, header, address, call }) =>
+      download({ ticket: params.ticket, address, method, header, call }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ticketPrefix } from "@devmesh/contracts/model/api-key";
+import { firmware } from "@devmesh/contracts/rest/firmware";
 import { randomSecret } from "@devmesh/service-kit/random-secret";
 
 /**
@@ -13,4 +14,9 @@ export function newTicket(): string {
 /** SHA-256 of a ticket in hex, to find its execution by. A ticket has 190 random bits, so it needs no salt. */
 export function digestOfTicket(ticket: string): string {
   return createHash("sha256").update(ticket, "utf8").digest("hex");
+}
+
+/** The URL by which a device downloads: `publicUrl` is that of the gateway, with or without a slash at its end. */
+export function urlOfTicket(publicUrl: string, ticket: string): string {
+  return publicUrl.replace(/\/+$/, "") + firmware.downloadFirmware.path.replace(":ticket", ticket);
 }
