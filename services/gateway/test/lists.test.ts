@@ -95,8 +95,9 @@ describe("the list of devices", () => {
     expect(answer.headers.get("link")).toBeNull();
   });
 
-  test("with a limit says how many devices there are that it selects, unless they cannot be counted", async () => {
+  test("says how many devices there are that it selects, unless they cannot be counted", async () => {
     const counted: unknown[] = [];
+    mesh.fakes.devices.listDevices = listOf(25, 10, (at) => fakeDevice(`d${at}`)).page;
     mesh.fakes.devices.countDevices = async () => ({ count: 25 });
     mesh.fakes.devices.facetDevices = async ({ where, facets }) => {
       counted.push([where, facets]);
@@ -106,11 +107,14 @@ describe("the list of devices", () => {
       (await mesh.fetch(`${devices}${query}`)).headers.get("total-count");
     expect(await totalOf("?limit=5")).toBe("25");
     expect(await totalOf("?limit=5&after=7")).toBe("25");
-    expect(await totalOf("")).toBeNull();
+    expect(await totalOf("")).toBe("25");
+    expect(await totalOf("?after=20")).toBe("25");
     expect(await totalOf("?limit=5&filter=d&where=label:a")).toBe("7");
+    expect(await totalOf("?filter=d&where=label:a")).toBe("7");
     expect(await totalOf("?limit=5&online=false")).toBe("7");
     expect(await totalOf("?limit=5&online=false&where=online:true")).toBe("0");
     expect(counted).toEqual([
+      [{ text: { all: ["d"] }, labels: { all: ["a"] } }, []],
       [{ text: { all: ["d"] }, labels: { all: ["a"] } }, []],
       [{ online: false }, []],
     ]);
@@ -118,6 +122,9 @@ describe("the list of devices", () => {
       throw new Error("an earlier release has no such method");
     };
     expect(await totalOf("?limit=5")).toBeNull();
+    expect(await totalOf("")).toBeNull();
+    mesh.fakes.devices.listDevices = listOf(3, 10, (at) => fakeDevice(`d${at}`)).page;
+    expect(await totalOf("?where=label:b")).toBe("3");
   });
 
   test("a filter beside as many words as a condition may have is refused", async () => {
@@ -306,14 +313,14 @@ describe.each([
     expect(pages).toEqual([["0", "1"], ["2", "3"], ["4"]]);
   });
 
-  test("with a limit says how many there are, unless they cannot be counted", async () => {
+  test("says how many there are, unless they cannot be counted", async () => {
     serve(listOf(5, 2, itemOf).page);
     serveCount(async () => 5);
     const totalOf = async (query: string) => (await mesh.fetch(`${path}${query}`)).headers.get("total-count");
     expect([await totalOf("?limit=2"), await totalOf("?limit=2&after=2"), await totalOf("")]).toEqual([
       "5",
       "5",
-      null,
+      "5",
     ]);
     serveCount(async () => {
       throw new Error("an earlier release has no such method");

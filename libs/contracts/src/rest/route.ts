@@ -161,7 +161,7 @@ export const paging = {
 
 /** Headers of a list in pages that also says how many items there are. */
 export const countedPaging = (items: string) =>
-  ({ ...paging.headers, "Total-Count": `With \`limit\`: how many ${items} there are.` }) as const;
+  ({ ...paging.headers, "Total-Count": `How many ${items} there are.` }) as const;
 
 /** `true` or `false` in a query string. */
 export const QueryBoolean = z

@@ -128,7 +128,7 @@ interface ListRequest {
 
 /**
  * A list whole, or with `limit` a page of it that leads on, with the total if `count` is given. Where nobody can count,
- * such as an earlier release of the owner, the total is absent.
+ * such as an earlier release of the owner, the total is absent. A whole list that is one page is its own count.
  */
 export async function answerList(
   fetch: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
@@ -138,11 +138,15 @@ export async function answerList(
 ): Promise<Reply> {
   const { limit, after } = query;
   const pages = pagesOf((page) => within(pageMs, (call) => fetch(page, call)), limit, after);
-  if (limit === undefined) return jsonArray(pages);
-  const [list, total] = await Promise.all([
-    linkedArray(pages, { path, query }),
-    count?.().catch(() => undefined),
-  ]);
-  if (total === undefined) return list;
-  return { ...list, headers: { ...list.headers, "Total-Count": String(total) } };
+  if (count === null) return limit === undefined ? jsonArray(pages) : linkedArray(pages, { path, query });
+  const headerOf = async (total: Promise<number>): Promise<Reply["headers"]> =>
+    total.then((items) => ({ "Total-Count": String(items) })).catch(() => ({}));
+  if (limit === undefined) {
+    const isWhole = ({ last }: ListPage) => last && after === undefined;
+    return jsonArray(pages, (first) =>
+      headerOf(isWhole(first) ? Promise.resolve(countItems(first.items)) : count()),
+    );
+  }
+  const [list, header] = await Promise.all([linkedArray(pages, { path, query }), headerOf(count())]);
+  return { ...list, headers: { ...list.headers, ...header } };
 }
