@@ -5,14 +5,21 @@ import type { Page } from "playwright-core";
 
 const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** The serious and critical violations that axe-core finds on the page, a line each with its elements. */
-export async function seriousViolations(page: Page): Promise<string[]> {
+/**
+ * The serious and critical violations that axe-core finds on the page, a line each with its elements. `rules`: those on
+ * colour alone, for a page that was searched in another theme. Default: all.
+ */
+export async function seriousViolations(page: Page, rules: "all" | "colour" = "all"): Promise<string[]> {
   // Evaluated by the debugger, since the page's policy allows no foreign script.
-  await page.evaluate(source);
-  const { violations } = await page.evaluate(() =>
-    (window as unknown as { axe: { run(options: RunOptions): Promise<AxeResults> } }).axe.run({
-      resultTypes: ["violations"],
-    }),
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(source);
+  const options: RunOptions = {
+    resultTypes: ["violations"],
+    ...(rules === "colour" && { runOnly: ["color-contrast", "link-in-text-block"] }),
+  };
+  const { violations } = await page.evaluate(
+    (given) =>
+      (window as unknown as { axe: { run(options: RunOptions): Promise<AxeResults> } }).axe.run(given),
+    options,
   );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")

@@ -59,6 +59,29 @@ const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices/roof-east/credentials", "Replace the token"],
 ];
 
+/** A number with a point before its decimals or commas between its thousands, a date with slashes, half a day. */
+const englishForm =
+  /(?<![\w.,:/-])(?:\d+\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3})+)(?![\w.,:/-])|\d\/\d{1,2}\/\d|\d [AP]M\b/;
+
+const germanForms: Readonly<Record<string, RegExp>> = {
+  decimals: /(?<![\d.])\d+,\d{1,2}(?!\d)/,
+  thousands: /(?<![\d.])\d{1,3}\.\d{3}(?![\d.])/,
+  date: /^\d{2}\.\d{2}\.\d{2}$/,
+};
+
+/** Texts of the page that the dashboard writes: neither code, such as a record, nor what people enter. */
+function writtenTexts(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll("main *")]
+      .filter(
+        (element) => element.closest("pre, code, textarea, style, [contenteditable], .cm-editor") === null,
+      )
+      .flatMap((element) => [...element.childNodes])
+      .filter((node) => node.nodeType === Node.TEXT_NODE)
+      .map((node) => node.textContent ?? ""),
+  );
+}
+
 /** Each view, with a fleet that looks like one. The mesh has no device before. */
 export function allViews(browser: () => Browser, shared: () => TestMesh): void {
   describe("the views of the dashboard", () => {
@@ -115,10 +138,14 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
      */
     async function violationsInBothThemes(page: Page): Promise<string[]> {
       const found: string[] = [];
-      for (const colorScheme of ["light", "dark"] as const) {
+      for (const [colorScheme, rules] of [
+        ["light", "all"],
+        ["dark", "colour"],
+      ] as const) {
         await page.emulateMedia({ colorScheme });
         await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
-        for (const violation of await seriousViolations(page)) found.push(`${colorScheme}: ${violation}`);
+        for (const violation of await seriousViolations(page, rules))
+          found.push(`${colorScheme}: ${violation}`);
       }
       return found;
     }
@@ -165,6 +192,27 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       expect(await violationsInBothThemes(visit.page)).toEqual([]);
       await visit.signIn(mesh.masterKey);
       expect(await faultsOf(visit, violationsInBothThemes)).toEqual({});
+    }, 180_000);
+
+    test("are searched by what finds numbers and times in English form", () => {
+      const english = ["20.31 °C", "1,512 records", "11/24/2026", "24/11/2026", "3:04:05 PM"];
+      const german = ["20,31 °C", "1.512 records", "24.11.26", "24.11.2026, 15:04:05"];
+      const neither = ["2.4.1", "127.0.0.1:1883", "pump-1.5", "page 1, 2"];
+      expect([...german, ...neither].filter((text) => englishForm.test(text))).toEqual([]);
+      expect(english.filter((text) => englishForm.test(text))).toEqual(english);
+    });
+
+    test("write numbers and times in German form for a German browser, without a serious violation", async () => {
+      const visit = await signedIn({ locale: "de-DE", colorScheme: "dark" });
+      const texts: string[] = [];
+      const faults = await faultsOf(visit, async (page) => {
+        const shown = await writtenTexts(page);
+        texts.push(...shown);
+        return [...(await seriousViolations(page)), ...shown.filter((text) => englishForm.test(text))];
+      });
+      expect(faults).toEqual({});
+      for (const [form, pattern] of Object.entries(germanForms))
+        expect([form, texts.some((text) => pattern.test(text))]).toEqual([form, true]);
     }, 180_000);
 
     test("have dialogs without a serious violation, in the light theme and in the dark one", async () => {
