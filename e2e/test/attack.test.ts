@@ -1,217 +1,26 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { connect } from "node:net";
-import { fileURLToPath } from "node:url";
-import { connectPacket } from "@devmesh/testkit/connect-packet";
-import { eventually } from "@devmesh/testkit/eventually";
-import { connectIdleFleet } from "@devmesh/testkit/idle-fleet";
+import { freePort } from "@devmesh/testkit/free-port";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
-import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
-import { openWebSocket } from "@devmesh/testkit/notification-client";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { generate } from "mqtt-packet";
-import { startSender } from "../src/acknowledged-load.ts";
-import { asMaster, type EnrolledDevice, enrolDevice } from "../src/tenant.ts";
+import { afterAll, beforeAll } from "@jest/globals";
+import { floods } from "./attack/floods.suite.ts";
+import { strangers } from "./attack/strangers.suite.ts";
 
-/** One device attacks with its token what all share; another works meanwhile and must lose nothing. */
+/* A mesh that is attacked by strangers and by devices, with the bounds that a device has by default. */
 let mesh: TestMesh;
-let calm: MqttDevice;
-let fleet: AsyncDisposable;
+let websocketPort: number;
+const onCluster = process.env.DEVMESH_E2E_BROKER === "cluster";
 beforeAll(async () => {
+  websocketPort = await freePort();
+  const listener = onCluster ? {} : { MQTT_WS_PORT: String(websocketPort) };
   mesh = await startMesh({
-    env: { DEVICE_RATE_MESSAGES: "2000", DEVICE_RATE_BYTES: "2000000", RATE_MASTER: "1000000" },
+    env: { ...listener, DEVICE_RATE_MESSAGES: "2000", DEVICE_RATE_BYTES: "2000000", RATE_MASTER: "1000000" },
   });
-  fleet = await connectIdleFleet(mesh.mqttUrl, await idleDevices(300));
-  calm = await (await enrolDevice(mesh, "calm")).connect();
-  await calm.answerRpc(({ params }) => ({ result: params }));
 }, 120_000);
-afterAll(async () => {
-  await calm?.leave();
-  await fleet?.[Symbol.asyncDispose]();
-  await mesh?.stop();
-}, 60_000);
+afterAll(async () => await mesh?.stop(), 60_000);
 
-async function idleDevices(count: number): Promise<{ id: string; token: string }[]> {
-  const create = async (id: string) => ({
-    id,
-    token: (await asMaster(mesh).post("devices", { id })).json.token as string,
-  });
-  return await Promise.all(Array.from({ length: count }, (_, nth) => create(`idle-${nth}`)));
-}
-
-interface Flood {
-  readonly topic: string;
-  readonly bytes: number;
-  readonly qos: 0 | 1;
-  readonly count: number;
-}
-
-/** Runs the flood in a process; resolves with how it ended. */
-async function flood({ id, token }: EnrolledDevice, { topic, bytes, qos, count }: Flood) {
-  const child = fork(
-    fileURLToPath(import.meta.resolve("./flood.ts")),
-    [mesh.mqttUrl, id, topic, String(bytes), String(qos), String(count)],
-    { env: { ...process.env, FLOOD_TOKEN: token }, execArgv: ["--disable-warning=ExperimentalWarning"] },
+// They measure a nats-server that the mesh starts.
+if (!onCluster)
+  strangers(
+    () => mesh,
+    () => websocketPort,
   );
-  const [report] = (await once(child, "message")) as [{ outcome: "closed" | "sent"; sent: number }];
-  child.kill("SIGKILL");
-  return report;
-}
-
-const isObject = (data: unknown): data is Record<string, unknown> =>
-  typeof data === "object" && data !== null;
-
-/** Publishes, is called and is read until `ended`; returns how much of it there was. */
-async function work(ended: Promise<unknown>): Promise<number> {
-  const master = asMaster(mesh);
-  let over = false;
-  void ended.finally(() => {
-    over = true;
-  });
-  let rounds = 0;
-  for (; !over || rounds < 10; rounds++) {
-    const [, called, read] = await Promise.all([
-      calm.publish("db/calm/n", String(rounds), 1),
-      master.post("devices/calm/rpc/echo?timeout=60000", { rounds }),
-      master.get("devices/calm"),
-    ]);
-    expect([called.status, called.json, read.status]).toEqual([200, { rounds }, 200]);
-  }
-  return rounds;
-}
-
-test.each<[string, Flood["qos"], number, (id: string) => string, "messages" | "bytes"]>([
-  ["replies", 0, 20, (id) => `${id}/r/rpc`, "messages"],
-  ["refused-topics", 0, 20, (id) => `elsewhere/${id}`, "messages"],
-  ["data", 1, 100_000, (id) => `db/${id}/blob`, "bytes"],
-])(
-  "a flood of %s is cut off and refused for a while, and another device loses nothing",
-  async (kind, qos, bytes, topicOf, why) => {
-    const attacker = await enrolDevice(mesh, `attacker-${kind}`);
-    const notifications = await openWebSocket(mesh.url, "/api/v2/notify", { key: mesh.masterKey });
-    const before = (await asMaster(mesh).get("data?device_id=calm&limit=5000")).json.length;
-    const attack = flood(attacker, { topic: topicOf(attacker.id), bytes, qos, count: 10_000_000 });
-    const rounds = await work(attack);
-    expect((await attack).outcome).toBe("closed");
-    await eventually(() =>
-      notifications.frames.some(
-        ({ name, id, data }) =>
-          name === "throttled" && id === attacker.id && isObject(data) && data.why === why,
-      ),
-    );
-    await expect(attacker.connect()).rejects.toThrow();
-    expect(calm.client.connected).toBe(true);
-    await eventually(async () => {
-      const { json } = await asMaster(mesh).get("data?device_id=calm&limit=5000");
-      return json.length === before + rounds;
-    });
-    const { json: history } = await asMaster(mesh).get(`devices/${attacker.id}/diagnostics`);
-    expect(history).toContainEqual(expect.objectContaining({ name: "allowance_exceeded", reason: why }));
-    expect(notifications.frames.filter(({ id }) => id === attacker.id).length).toBeLessThan(30);
-    await using back = await eventually(() => attacker.connect(), { everyMs: 500 });
-    expect(back.client.connected).toBe(true);
-    notifications.leave();
-  },
-  180_000,
-);
-
-/** Publishes over a new connection and leaves; resolves with whether the login was accepted. */
-function publishAndLeave(
-  { id, token }: EnrolledDevice,
-  clientId: string,
-  messages: number,
-): Promise<boolean> {
-  const message = generate({
-    cmd: "publish",
-    topic: `db/${id}/n`,
-    payload: "x".repeat(20),
-    qos: 0,
-    dup: false,
-    retain: false,
-  });
-  return new Promise((resolve, reject) => {
-    let accepted = false;
-    const socket = connect({ host: "127.0.0.1", port: Number(new URL(mesh.mqttUrl).port) });
-    socket.once("data", (connack) => {
-      accepted = connack[3] === 0;
-      socket.end(accepted ? Buffer.concat(Array.from({ length: messages }, () => message)) : "");
-    });
-    socket.on("error", reject);
-    socket.on("close", () => resolve(accepted));
-    socket.write(connectPacket(id, token, clientId));
-  });
-}
-
-test("a flood over short connections, each under another client id, is cut off", async () => {
-  const attacker = await enrolDevice(mesh, "attacker-short");
-  const attack = async () => {
-    // Ten of them hold more than a device may send at once.
-    for (let n = 0; n < 60; n++)
-      if (!(await publishAndLeave(attacker, `${attacker.id}:${n}`, 3_000).catch(() => false))) return n;
-    return null;
-  };
-  const attacked = attack();
-  await work(attacked);
-  expect(await attacked).toBeGreaterThanOrEqual(6);
-  await expect(attacker.connect()).rejects.toThrow();
-  const { json: history } = await asMaster(mesh).get(`devices/${attacker.id}/diagnostics`);
-  expect(history).toContainEqual(expect.objectContaining({ name: "allowance_exceeded", reason: "messages" }));
-  expect(calm.client.connected).toBe(true);
-}, 180_000);
-
-test("a device that fills what waits for services is cut off before the broker is full, and another loses nothing", async () => {
-  const streamBytes = 32 * 1024 * 1024;
-  const block = "x".repeat(64 * 1024);
-  // Else a device that fills it slowly is cut off for its rate, before its messages take too much room.
-  const withoutRate = { DEVICE_RATE_BYTES: "1000000000" };
-  await using small = await startMesh({
-    env: { ...withoutRate, DEVICE_STREAM_MAX_BYTES: String(streamBytes) },
-  });
-  const attacker = await enrolDevice(small, "attacker");
-  const meter = await enrolDevice(small, "meter");
-  const notifications = await openWebSocket(small.url, "/api/v2/notify", { key: small.masterKey });
-  await using sender = startSender(meter, [small.mqttUrl]);
-  await eventually(() => sender.acknowledged.size > 0);
-
-  await small.kill("data", "SIGSTOP");
-  const connections = await Promise.all([1, 2, 3].map((nth) => attacker.connect(`attacker:${nth}`)));
-  // Two thirds of the room in all, so that it is never full.
-  const ended = connections.map(async (device) => {
-    const closed = device.closed();
-    for (let sent = 0; sent < (streamBytes * 2) / 9 && device.client.connected; sent += block.length)
-      await Promise.race([device.publish("db/attacker/blob", block, 1).catch(() => undefined), closed]);
-    await closed;
-  });
-  await Promise.all(ended);
-  await eventually(() =>
-    notifications.frames.some(
-      ({ name, id, data }) =>
-        name === "throttled" && id === "attacker" && isObject(data) && data.why === "storage",
-    ),
-  );
-  const reached = sender.acknowledged.size;
-  await eventually(() => sender.acknowledged.size > reached + 100);
-  await sender.stop();
-  expect(sender.logins).toBe(1);
-
-  await small.kill("data", "SIGCONT");
-  await eventually(
-    async () => {
-      const { json } = await asMaster(small).get("data?device_id=meter&limit=5000");
-      const stored: string[] = json.map(({ message }: { message: string }) => message);
-      return (
-        stored.length === sender.acknowledged.size && stored.every((n) => sender.acknowledged.has(Number(n)))
-      );
-    },
-    { withinMs: 60_000 },
-  );
-  notifications.leave();
-}, 180_000);
-
-test("a session has at most 16 filters at QoS 1", async () => {
-  const attacker = await enrolDevice(mesh, "subscriber");
-  await using device = await attacker.connect();
-  const granted: number[] = [];
-  for (let n = 0; n < 18; n++) granted.push(await device.subscribe(`subscriber/${n}`, 1));
-  expect(granted).toEqual([...Array.from({ length: 16 }, () => 1), 128, 128]);
-});
+floods(() => mesh);

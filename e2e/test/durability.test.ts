@@ -10,6 +10,7 @@ import { asAnyone, asMaster, type EnrolledDevice, enrolDevice } from "../src/ten
 import { servicesHang } from "./durability/hanging.suite.ts";
 import { invitation } from "./durability/invitation.suite.ts";
 import { cacheMs, keysStopped } from "./durability/keys-stopped.suite.ts";
+import { storageFills, streamBytes } from "./durability/storage.suite.ts";
 
 const counted = async (mesh: TestMesh, filter: string): Promise<number[]> => {
   const { text } = await asMaster(mesh).get(`data?filter=${filter}`, {
@@ -62,7 +63,13 @@ describe("a mesh that was stopped and started again", () => {
     sink = await startSmtpSink();
     mesh = await startMesh({
       dataDir,
-      env: { SMTP_URL: sink.url, DEVICE_RATE_MESSAGES: "1000000", KEY_CACHE_MS: String(cacheMs) },
+      env: {
+        SMTP_URL: sink.url,
+        DEVICE_RATE_MESSAGES: "1000000",
+        DEVICE_RATE_BYTES: "1000000000",
+        DEVICE_STREAM_MAX_BYTES: String(streamBytes),
+        KEY_CACHE_MS: String(cacheMs),
+      },
     });
   }, 120_000);
   afterAll(async () => {
@@ -85,6 +92,7 @@ describe("a mesh that was stopped and started again", () => {
   );
   keysStopped(() => mesh);
   servicesHang(() => mesh);
+  storageFills(() => mesh);
 
   test.each(["data", "rpc-bridge", "nats-server"] as const)(
     "kill -9 of %s under QoS 1 load: every acknowledged message is stored, counted, none twice",

@@ -18,7 +18,7 @@ const paho = await findPaho();
 const [mosquitto] = await executablesOnPath("mosquitto_pub", process.env.PATH);
 const [jq] = await executablesOnPath("jq", process.env.PATH);
 
-/** The wizard that connects a device. */
+/** The wizard that connects a device. It leaves no device. */
 export function connectDevice(browser: () => Browser, shared: () => TestMesh): void {
   describe("the wizard that connects a device", () => {
     let mesh: TestMesh;
@@ -34,6 +34,8 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
     }, 180_000);
     afterAll(async () => {
       await visit?.[Symbol.asyncDispose]();
+      const { json: devices } = await asMaster(mesh).get("devices");
+      for (const { id } of devices) await asMaster(mesh).delete(`devices/${id}`);
     }, 120_000);
 
     const wizard = () => page.getByRole("region", { name: "Connect the device" });

@@ -5,8 +5,8 @@ import { noPageErrors } from "../../src/browser/page-errors.ts";
 import { transferredBytes, visitDashboard } from "../../src/browser/visit.ts";
 import { asMaster } from "../../src/tenant.ts";
 
-/** Enough to detect a page that keeps a row for each, or reads all. */
-const added = 1_500;
+/** Enough to detect a page that keeps a row for each, or reads all: three pages of the API. */
+const added = 650;
 
 /** Of the two typefaces, as far as Western European text needs them. */
 const fontBytes = 115_000;
@@ -55,7 +55,7 @@ export function firstLoad(browser: () => Browser, shared: () => TestMesh): void 
 /** A list that is longer than the screen. The mesh has at most 100 devices before. */
 export function longList(browser: () => Browser, shared: () => TestMesh): void {
   describe("a long list of the dashboard", () => {
-    test("a list of thousands of devices is read page by page, each once, and only rows in sight are drawn", async () => {
+    test("a list of hundreds of devices is read page by page, each once, and only rows in sight are drawn", async () => {
       const mesh = shared();
       await using visit = await visitDashboard(browser(), mesh);
       const ids = Array.from({ length: added }, (_, nth) => `device-${nth}`).values();
@@ -92,14 +92,13 @@ export function longList(browser: () => Browser, shared: () => TestMesh): void {
       expect(asked.slice(1).map((query) => query.replace(/after=\d+/, "after=N"))).toEqual([
         "?limit=500&after=N&order=desc",
         "?limit=500&after=N&order=desc",
-        "?limit=500&after=N&order=desc",
       ]);
       expect(new Set(asked).size).toBe(asked.length);
 
-      await page.getByRole("combobox", { name: "Filter devices" }).fill("device-149");
+      await page.getByRole("combobox", { name: "Filter devices" }).fill("device-49");
       await page.getByText("11 devices", { exact: true }).waitFor();
-      expect(asked.slice(4).map((query) => new URLSearchParams(query).get("where"))).toEqual([
-        '{"text":{"all":["device-149"]}}',
+      expect(asked.slice(3).map((query) => new URLSearchParams(query).get("where"))).toEqual([
+        '{"text":{"all":["device-49"]}}',
       ]);
 
       const byId = page.getByRole("columnheader", { name: "ID" }).getByRole("button");
@@ -107,12 +106,12 @@ export function longList(browser: () => Browser, shared: () => TestMesh): void {
       await byId.click();
       await page.locator("th[aria-sort=descending]", { hasText: "ID" }).waitFor();
       expect((await list.getByRole("link").allTextContents()).slice(0, 3)).toEqual([
-        "device-1499",
-        "device-1498",
-        "device-1497",
+        "device-499",
+        "device-498",
+        "device-497",
       ]);
       // All that match were there, so nothing had to be asked for.
-      expect(asked).toHaveLength(5);
+      expect(asked).toHaveLength(4);
       expect(visit.pageErrors).toEqual(noPageErrors);
     }, 120_000);
   });

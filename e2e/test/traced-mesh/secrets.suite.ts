@@ -27,7 +27,7 @@ export function secrets(shared: () => TestMesh): void {
     const mesh = shared();
     const master = asMaster(mesh);
     const device = await enrolDevice(mesh, "vault");
-    const customer = await registerCustomer(mesh, "ann@example.com");
+    const customer = await registerCustomer(mesh, "vault@example.com");
     const rotated = (await master.post("devices/vault/token")).json.token;
     const connection = await device.connect().catch(() => null);
     await connection?.leave();

@@ -13,10 +13,10 @@ const callerSpan = "00f067aa0ba902b7";
 export function traces(shared: () => TestMesh, collecting: () => TraceCollector): void {
   test("a device call over HTTP is one trace through all services", async () => {
     const [mesh, collector] = [shared(), collecting()];
-    const lamp = await enrolDevice(mesh, "lamp");
+    const lamp = await enrolDevice(mesh, "traced-lamp");
     const device = await lamp.connect();
     await device.answerRpc(({ params }) => ({ result: params ?? null }));
-    const answer = await fetch(`${mesh.url}/api/v2/devices/lamp/rpc/Echo?timeout=20000`, {
+    const answer = await fetch(`${mesh.url}/api/v2/devices/traced-lamp/rpc/Echo?timeout=20000`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${mesh.masterKey}`,
@@ -57,7 +57,7 @@ export function traces(shared: () => TestMesh, collecting: () => TraceCollector)
     expect(ownSpans().find(({ name }) => name === "device call")?.attributes).toEqual({
       "rpc.system.name": "jsonrpc",
       "rpc.method": "Echo",
-      "devmesh.device.id": "lamp",
+      "devmesh.device.id": "traced-lamp",
     });
 
     const [first] = ownSpans().filter(({ parentId }) => parentId === callerSpan);

@@ -5,10 +5,9 @@ const reportAs = "@devmesh/e2e over MongoDB and three nats-servers";
 const env = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
 
 /**
- * Files with their own mesh, that only run commands, or that use a browser: the store and the broker do not matter. The
- * one of strangers measures a nats-server that its mesh starts.
+ * Files with their own mesh, that only run commands, or that use a browser: the store and the broker do not matter.
  */
-const sameOverAll = ["backup", "dashboard-.*", "old-client", "readme", "single-service", "strangers"];
+const sameOverAll = ["backup", "dashboard", "old-client", "single-service"];
 
 /**
  * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without

@@ -4,9 +4,16 @@ import { afterAll, beforeAll } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
 import { connectDevice } from "./dashboard/connect.suite.ts";
 import { newUser } from "./dashboard/journey.suite.ts";
-import { firstLoad } from "./dashboard/limits.suite.ts";
+import { firstLoad, longList } from "./dashboard/limits.suite.ts";
+import { outage } from "./dashboard/outage.suite.ts";
+import { reference } from "./dashboard/reference.suite.ts";
+import { savedViews } from "./dashboard/saved-views.suite.ts";
+import { session } from "./dashboard/session.suite.ts";
+import { allViews } from "./dashboard/views.suite.ts";
+import { workForDevices } from "./dashboard/work.suite.ts";
 
-describeInBrowser("the dashboard of an empty mesh", (browser) => {
+/* The first suites need an empty mesh; the last ones have a fleet. */
+describeInBrowser("the dashboard", (browser) => {
   let mesh: TestMesh;
   let mailServer: SmtpSink;
   beforeAll(async () => {
@@ -24,5 +31,15 @@ describeInBrowser("the dashboard of an empty mesh", (browser) => {
     () => mesh,
     () => mailServer,
   );
-  connectDevice(browser, () => mesh);
+  for (const suite of [
+    connectDevice,
+    session,
+    allViews,
+    workForDevices,
+    savedViews,
+    outage,
+    longList,
+    reference,
+  ])
+    suite(browser, () => mesh);
 });

@@ -34,7 +34,7 @@ export function keyMatrix(shared: () => TestMesh): void {
 
     beforeAll(async () => {
       mesh = shared();
-      pump = await enrolDevice(mesh, "pump-1", {
+      pump = await enrolDevice(mesh, "matrix", {
         write: ["/state/desired/app"],
         rpc: ["ping"],
         queries: { all: { topic: "#" } },
@@ -79,7 +79,7 @@ export function keyMatrix(shared: () => TestMesh): void {
 
     const savedView = () => created("views", { name: `view ${++counter}`, query: "where=a" });
     // It waits, so that it has not ended when it is changed.
-    const newJob = { target: { ids: ["pump-1"] }, action: { kind: "rpc", func: "ping" }, expires_in: "PT1M" };
+    const newJob = { target: { ids: ["matrix"] }, action: { kind: "rpc", func: "ping" }, expires_in: "PT1M" };
 
     const bytes = Buffer.from("firmware");
     const sha256 = createHash("sha256").update(bytes).digest("hex");
@@ -108,10 +108,10 @@ export function keyMatrix(shared: () => TestMesh): void {
       }),
       listDevices: () => ({ path: "devices" }),
       createDevice: () => ({ path: "devices", body: { id: `new-${++counter}` } }),
-      readDevice: () => ({ path: "devices/pump-1" }),
-      patchDevice: () => ({ path: "devices/pump-1", body: app }),
+      readDevice: () => ({ path: "devices/matrix" }),
+      patchDevice: () => ({ path: "devices/matrix", body: app }),
       deleteDevice: async () => ({ path: `devices/${await created("devices", {})}` }),
-      readDiagnostics: () => ({ path: "devices/pump-1/diagnostics" }),
+      readDiagnostics: () => ({ path: "devices/matrix/diagnostics" }),
       facetDevices: () => ({ path: "device_facets?where=label:x&facets=version,label,problem" }),
       listDiagnostics: () => ({ path: "diagnostics?name=login_refused&where=problem:any&since=PT1H" }),
       listUnknownDevices: () => ({ path: "unknown_devices" }),
@@ -119,14 +119,14 @@ export function keyMatrix(shared: () => TestMesh): void {
       createView: () => ({ path: "views", body: { name: `view ${++counter}`, query: "where=a" } }),
       patchView: async () => ({ path: `views/${await savedView()}`, body: { query: "where=b" } }),
       deleteView: async () => ({ path: `views/${await savedView()}` }),
-      readCredentials: () => ({ path: "devices/pump-1/credentials" }),
+      readCredentials: () => ({ path: "devices/matrix/credentials" }),
       rotateToken: async () => ({ path: `devices/${await created("devices", {})}/token` }),
       rotatePublicKey: async () => ({ path: `devices/${await created("devices", {})}/public_key` }),
-      callFunction: () => ({ path: "devices/pump-1/rpc/ping", body: {} }),
-      callFunctionWithoutParams: () => ({ path: "devices/pump-1/rpc/ping" }),
-      listExecutions: () => ({ path: "devices/pump-1/executions" }),
+      callFunction: () => ({ path: "devices/matrix/rpc/ping", body: {} }),
+      callFunctionWithoutParams: () => ({ path: "devices/matrix/rpc/ping" }),
+      listExecutions: () => ({ path: "devices/matrix/executions" }),
       readExecution: async () => ({
-        path: `executions/${await waitingCall(clients.master, "devices/pump-1")}`,
+        path: `executions/${await waitingCall(clients.master, "devices/matrix")}`,
       }),
       cancelExecution: async () => ({
         path: `executions/${await waitingCall(clients.master, await sleepingDevice())}`,
@@ -148,8 +148,8 @@ export function keyMatrix(shared: () => TestMesh): void {
       }),
       listJobExecutions: async () => ({ path: `jobs/${await created("jobs", newJob)}/executions` }),
       listKeys: () => ({ path: "keys" }),
-      createKey: () => ({ path: "keys", body: { device_id: "pump-1" } }),
-      deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "pump-1" })}` }),
+      createKey: () => ({ path: "keys", body: { device_id: "matrix" } }),
+      deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "matrix" })}` }),
       listSessions: () => ({ path: "sessions" }),
       createSession: () => ({ path: "sessions", body: { name: "Firefox" } }),
       endSession: async () => ({ path: `sessions/${await created("sessions", {})}` }),
@@ -169,7 +169,7 @@ export function keyMatrix(shared: () => TestMesh): void {
       readMqttAddress: () => ({ path: "mqtt" }),
       retryDeadMail: () => ({ path: "mail/dead/1/retry" }),
       queryRecords: () => ({ path: "data" }),
-      readLatest: () => ({ path: "devices/pump-1/latest" }),
+      readLatest: () => ({ path: "devices/matrix/latest" }),
       readOwnLatest: () => ({ path: "device/latest" }),
       readAppDevice: () => ({ path: "device" }),
       patchAppDevice: () => ({ path: "device", body: app }),
