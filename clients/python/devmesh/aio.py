@@ -5,11 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from threading import Event
 from typing import IO, Any, TypeVar
 
-from .client import Devmesh, query_of
-from .models import Firmware, Notification, RpcParams
+from .client import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    READ_JOB_EVERY,
+    Devmesh,
+    DevmeshProblem,
+    is_over,
+    is_passing,
+    query_of,
+)
+from .models import Firmware, Job, Notification, RpcParams
 from .operations import AsyncOperations
 
 T = TypeVar("T")
@@ -41,6 +51,26 @@ class AsyncDevmesh(AsyncOperations):
     async def upload_firmware(self, id: str, content: bytes | IO[bytes]) -> Firmware:
         """Sends the content of firmware, a file as it is read; returns once it is stored whole."""
         return await self._in_thread(lambda: self._client.upload_firmware(id, content))
+
+    async def wait_for_job(
+        self, id: str, *, or_paused: bool = False, on_progress: Callable[[Job], object] | None = None
+    ) -> Job:
+        """As of `Devmesh`."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                job = await self.read_job(id)
+                if on_progress is not None:
+                    on_progress(job)
+                if is_over(job, or_paused):
+                    return job
+                pause = FIRST_PAUSE
+                await asyncio.sleep(READ_JOB_EVERY)
+            except (DevmeshProblem, OSError, HTTPException) as error:
+                if not is_passing(error):
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
 
     async def notifications(
         self,

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException
 from threading import Event
+from time import sleep
 from typing import IO, Any, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from .models import Firmware, Notification, Problem, RpcParams
+from .models import Firmware, Job, Notification, Problem, RpcParams
 from .operations import Operations
 
 FIRST_PAUSE = 0.5
 """Seconds before the notification stream is opened again, doubled each time."""
 LONGEST_PAUSE = 15.0
+READ_JOB_EVERY = 1.0
+"""Seconds between two looks at a job that is waited for."""
 
 REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -96,6 +99,30 @@ class Devmesh(Operations):
         """The content of firmware as a file to read and close; `byte_range` such as `bytes=0-1023` for a part."""
         return self._open("GET", _content_of(id), None, {} if byte_range is None else {"Range": byte_range})
 
+    def wait_for_job(
+        self, id: str, *, or_paused: bool = False, on_progress: Callable[[Job], object] | None = None
+    ) -> Job:
+        """The job once it is `done` or `cancelled`, also if the server is away meanwhile.
+
+        `or_paused`: also while it is paused, since a person must decide what follows. `on_progress` takes the job
+        each time that it was read.
+        """
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                job = self.read_job(id)
+                if on_progress is not None:
+                    on_progress(job)
+                if is_over(job, or_paused):
+                    return job
+                pause = FIRST_PAUSE
+                sleep(READ_JOB_EVERY)
+            except (DevmeshProblem, OSError, HTTPException) as error:
+                if not is_passing(error):
+                    raise
+                sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
     def notifications(
         self,
         *,
@@ -130,11 +157,9 @@ class Devmesh(Operations):
                         frame = cast(Notification, json.loads(line[6:]))
                         after, pause = frame["seq"], FIRST_PAUSE
                         yield frame
-            except DevmeshProblem as problem:
-                if problem.status < 500 and problem.status != 429:
+            except (DevmeshProblem, OSError, HTTPException) as error:
+                if not is_passing(error):
                     raise
-            except (OSError, HTTPException):
-                pass
             stopped.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -169,6 +194,16 @@ class Devmesh(Operations):
                 raise DevmeshProblem(error.code, _problem(error)) from None
         except URLError as error:
             raise DevmeshUnreachable(self._url, error.reason) from error
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the request may succeed later: the server is away, busy or has an error."""
+    return not isinstance(error, DevmeshProblem) or error.status >= 500 or error.status == 429
+
+
+def is_over(job: Job, or_paused: bool) -> bool:
+    """Whether nobody waits for the job any more."""
+    return job["ended_at"] is not None or (or_paused and job["state"] == "paused")
 
 
 def _content_of(id: str) -> str:

@@ -43,7 +43,7 @@ withPython("the client passes its own tests against a running mesh", async () =>
     cwd: import.meta.dirname,
     env: { ...env, PYTHONDONTWRITEBYTECODE: "1" },
   });
-  expect(stderr).toMatch(/^Ran 11 tests .*\n\nOK$/m);
+  expect(stderr).toMatch(/^Ran 12 tests .*\n\nOK$/m);
 });
 
 withPython(

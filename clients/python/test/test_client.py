@@ -87,6 +87,29 @@ class ClientTest(unittest.TestCase):
             master.upload_firmware(declared["id"], content)
         self.assertEqual(refused.exception.reason, "content_exists")
 
+    def test_a_job_is_created_waited_for_and_listed_by_device(self) -> None:
+        ids = ["job-1", "job-2", "job-3"]
+        for id in ids:
+            master.create_device({"id": id})
+        labels = {"kind": "shadow", "patch": {"tags": {"labels": ["shelf"]}}}
+        job = master.create_job({"target": {"ids": ids}, "action": labels})
+        seen: list[str] = []
+        done = master.wait_for_job(job["id"], on_progress=lambda read: seen.append(read["state"]))
+        self.assertEqual((done["state"], done["counts"]["succeeded"], seen[-1]), ("done", 3, "done"))
+        listed = master.list_job_executions(job["id"], limit=2, state="succeeded")
+        self.assertEqual(sorted(execution["device_id"] for execution in listed), ids)
+
+        async def wait() -> None:
+            async with AsyncDevmesh(URL, os.environ["DEVMESH_KEY"]) as devmesh:
+                sleeping = await devmesh.create_job({"target": {"ids": ids}, "action": {"kind": "rpc", "func": "sum"}})
+                await devmesh.change_job(sleeping["id"], {"state": "paused"})
+                paused = await devmesh.wait_for_job(sleeping["id"], or_paused=True)
+                self.assertEqual(paused["why"], "by_request")
+                with self.assertRaises(DevmeshProblem):
+                    await devmesh.wait_for_job("none")
+
+        asyncio.run(wait())
+
     def test_records_are_read_page_after_page(self) -> None:
         texts = [record["message"] for record in master.records(device_id="pump-1", filter="/numbers", limit=3)]
         self.assertEqual(texts, [str(number) for number in range(10)])

@@ -1,12 +1,14 @@
 import createFetchClient from "openapi-fetch";
 import type { Requests } from "./answers.ts";
 import { type DeviceHandle, deviceHandle, type SendUntyped } from "./device.ts";
+import { type Cancellable, type Jobs, jobsOf } from "./jobs.ts";
 import { type DevmeshNotification, follow, type NotificationOptions, type Schemas } from "./notifications.ts";
 import { DevmeshProblem } from "./problem.ts";
 import type { operations, paths } from "./schema.ts";
 import { DevmeshUnreachable } from "./unreachable.ts";
 
 export type { DeviceHandle } from "./device.ts";
+export type { Jobs, WaitForJob } from "./jobs.ts";
 export type { DevmeshNotification, NotificationOptions } from "./notifications.ts";
 export { DevmeshProblem, type Problem } from "./problem.ts";
 export type { components, operations, paths } from "./schema.ts";
@@ -27,10 +29,6 @@ type QueryOf<O extends keyof operations> = NonNullable<operations[O]["parameters
 /** The bytes of a file. */
 type FirmwareContent = Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
-interface Cancellable {
-  readonly signal?: AbortSignal;
-}
-
 /**
  * The REST API by `GET`, `POST` and `DELETE` with a path of the OpenAPI document, as openapi-fetch does it. A response
  * that is no success is thrown as a {@link DevmeshProblem}, a connection that fails as a {@link DevmeshUnreachable}.
@@ -42,11 +40,7 @@ export interface DevmeshClient extends Requests {
   devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
   /** All stored records that match, page after page; `limit` is that of a page. */
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
-  /** The executions of a job, in the order of its rollout, page after page. */
-  jobExecutions(
-    id: string,
-    query?: QueryOf<"listJobExecutions">,
-  ): AsyncGenerator<Schemas["Execution"], void, undefined>;
+  readonly jobs: Jobs;
   /** Sends the content of firmware; resolves once it is stored whole. A stream is sent as it is read. */
   uploadFirmware(id: string, content: FirmwareContent, options?: Cancellable): Promise<Schemas["Firmware"]>;
   /** The content of firmware; `range`, such as `bytes=0-1023`, for a part of it. Its body can be read as a stream. */
@@ -119,11 +113,12 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
       }),
     devices: (query = {}) => items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
     records: (query = {}) => items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
-    jobExecutions: (id, query = {}) =>
+    jobs: jobsOf({ GET, POST }, (id, query = {}) =>
       items<Schemas["Execution"]>(`/api/v2/jobs/${encodeURIComponent(id)}/executions`, {
         limit: 1_000,
         ...query,
       }),
+    ),
     async uploadFirmware(id, body, { signal } = {}) {
       const streamed = body instanceof ReadableStream ? { duplex: "half" } : {};
       const sent: RequestInit = { method: "POST", body, ...streamed, ...(signal && { signal }) };

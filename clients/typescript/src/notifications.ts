@@ -1,4 +1,5 @@
 import { DevmeshProblem } from "./problem.ts";
+import { isPassing, pause, pauseMs } from "./repeated.ts";
 import type { components, operations } from "./schema.ts";
 
 /** Bodies by name. */
@@ -75,9 +76,6 @@ interface Connection {
 
 type NotificationQuery = Omit<NonNullable<operations["followNotifications"]["parameters"]["query"]>, "after">;
 
-/** Pauses before the stream is opened again, in milliseconds: the first, and the longest. */
-const pauseMs = { first: 500, longest: 15_000 };
-
 /**
  * Follows the notification stream of `path` until `signal` fires. It reconnects by itself and misses nothing that the
  * server keeps (one hour). Throws a {@link DevmeshProblem} when the server refuses the request itself.
@@ -93,7 +91,7 @@ export async function* follow(
     ...(device !== undefined && { device }),
   };
   let last = after;
-  let wait = pauseMs.first;
+  let wait: number = pauseMs.first;
   while (!signal?.aborted) {
     try {
       const position = new URLSearchParams(query);
@@ -111,8 +109,7 @@ export async function* follow(
       }
     } catch (error) {
       if (signal?.aborted) return;
-      const isRefused = error instanceof DevmeshProblem && error.status < 500 && error.status !== 429;
-      if (isRefused) throw error;
+      if (error instanceof DevmeshProblem && !isPassing(error)) throw error;
     }
     await pause(wait, signal);
     wait = Math.min(2 * wait, pauseMs.longest);
@@ -133,17 +130,4 @@ async function* framesOf({ body }: Response): AsyncGenerator<DevmeshNotification
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted) return;
-  await new Promise<void>((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal?.addEventListener("abort", end);
-  });
 }

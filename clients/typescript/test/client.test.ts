@@ -179,22 +179,58 @@ test("lists are read page after page", async () => {
   for await (const { id } of devmesh.devices({ limit: 2, filter: "shelf-" })) found.push(id);
   expect(found).toEqual([0, 1, 2, 3, 4].map((number) => `shelf-${number}`));
 
-  const ids = [0, 1, 2, 3, 4].map((number) => `shelf-${number}`);
-  const action = { kind: "shadow", patch: { tags: { labels: ["shelf"] } } } as const;
-  const { data: job } = await devmesh.POST("/api/v2/jobs", { body: { target: { ids }, action } });
-  if (!("state" in job)) throw new Error("the job was tried alone");
-  const readJob = () => devmesh.GET("/api/v2/jobs/{id}", { params: { path: { id: job.id } } });
-  await eventually(async () => (await readJob()).data.state === "done");
-  const labelled: string[] = [];
-  for await (const { device_id } of devmesh.jobExecutions(job.id, { limit: 2, state: "succeeded" }))
-    labelled.push(device_id);
-  expect(labelled.sort()).toEqual(ids);
-
   for (let number = 0; number < 7; number++) await pump.publish("db/pump-1/numbers", String(number), 1);
   await eventually(async () => (await mesh.http("/api/v2/data?filter=/numbers")).json.length === 7);
   const texts: string[] = [];
   for await (const record of devmesh.records({ filter: "/numbers", limit: 3 })) texts.push(record.message);
   expect(texts.join()).toBe("0,1,2,3,4,5,6");
+});
+
+describe("jobs", () => {
+  const ids = ["one", "two", "three"];
+  const target = { ids };
+  beforeAll(async () => {
+    for (const id of ids) await devmesh.POST("/api/v2/devices", { body: { id } });
+  });
+
+  test("are created, waited for and listed by device, page after page", async () => {
+    const action = { kind: "shadow", patch: { tags: { labels: ["shelf"] } } } as const;
+    expect(await devmesh.jobs.try({ target, action })).toMatchObject({ devices: 3, not_found: 0 });
+    const { id } = await devmesh.jobs.create({ target, action });
+    const read: string[] = [];
+    const done = await devmesh.jobs.wait(id, { onProgress: ({ state }) => read.push(state) });
+    expect([done.state, done.counts.succeeded, read.at(-1)]).toEqual(["done", 3, "done"]);
+    const labelled: string[] = [];
+    for await (const { device_id } of devmesh.jobs.executions(id, { limit: 2, state: "succeeded" }))
+      labelled.push(device_id);
+    expect(labelled.sort()).toEqual(ids.toSorted());
+  });
+
+  test("that wait for sleeping devices are waited for until the signal, or until they are paused", async () => {
+    const { id } = await devmesh.jobs.create({ target, action: { kind: "rpc", func: "sum" } });
+    const ending = new AbortController();
+    const waiting = devmesh.jobs.wait(id, { signal: ending.signal, onProgress: () => ending.abort() });
+    await expect(waiting).rejects.toMatchObject({ name: "AbortError" });
+    await devmesh.POST("/api/v2/jobs/{id}", { params: { path: { id } }, body: { state: "paused" } });
+    expect(await devmesh.jobs.wait(id, { orPaused: true })).toMatchObject({
+      state: "paused",
+      why: "by_request",
+    });
+  });
+
+  test("are waited for while the server is away, and not if there is none of the id", async () => {
+    let failures = 3;
+    const failing: typeof fetch = async (input, init) => {
+      if (failures-- <= 0) return await fetch(input, init);
+      if (failures % 2 === 0) return new Response("bad gateway", { status: 502 });
+      throw new TypeError("fetch failed");
+    };
+    const action = { kind: "shadow", patch: { tags: { labels: ["shelf"] } } } as const;
+    const { id } = await devmesh.jobs.create({ target, action });
+    const client = createDevmeshClient({ url: mesh.url, key: mesh.masterKey, fetch: failing });
+    expect(await client.jobs.wait(id)).toMatchObject({ id, state: "done" });
+    expect((await refusalOf(devmesh.jobs.wait("none"))).reason).toBe("job_not_found");
+  });
 });
 
 describe("the notification stream", () => {
