@@ -10,16 +10,22 @@ import { totalsLine } from "./fleet/totals.ts";
 /** Interval of the printed totals, in milliseconds. */
 const totalsMs = 5_000;
 
-const usage = `Usage: npm run fleet -- [--devices N] [--prefix NAME] [--flaky [--seed N]]
+const usage = `Usage: npm run fleet -- [--devices N] [--prefix NAME] [--firmware] [--flaky [--seed N]]
        npm run fleet -- --remove [--prefix NAME]
 
 Runs simulated devices against the mesh that was started with the same DATA_DIR, 20 unless told, at most ${maxFleet}. It
 makes NAME-0001 and so on ("fleet-0001"), connects them one after the other, and has them answer RPC, follow their shadows
 and publish data until Ctrl-C; every 5 s it says what they did, and why the mesh refused some.
 
-  --flaky   they drop connections, answer late, wrongly or never, and send garbage, at random
-  --seed    the same faults again for the same number (1 unless told)
-  --remove  deletes the devices that it made`;
+All take new firmware by OTA.Update, by OTA.Begin, OTA.Write and OTA.End, and by desired.ota of their shadows. A file's first
+line has its version, such as "version=1.4.0"; any other file has the first 12 digits of its SHA-256 as version. Versions
+end with the program.
+
+  --firmware  of ten devices, one takes new firmware slowly, two lose their connections half-way, one comes back with the
+              old version and one with another version; half of all go on at an offset where a push was cut
+  --flaky     they drop connections, answer late, wrongly or never, and send garbage, at random
+  --seed      the same faults again for the same number (1 unless told)
+  --remove    deletes the devices that it made`;
 
 /** Devices to run, or to delete. */
 type FleetCommand = { readonly run: FleetOptions } | { readonly remove: string };
@@ -30,6 +36,7 @@ function read(args: string[]): FleetCommand | "help" {
     options: {
       devices: { type: "string" },
       prefix: { type: "string", default: "fleet" },
+      firmware: { type: "boolean", default: false },
       flaky: { type: "boolean", default: false },
       seed: { type: "string" },
       remove: { type: "boolean", default: false },
@@ -37,11 +44,11 @@ function read(args: string[]): FleetCommand | "help" {
     },
   });
   if (values.help) return "help";
-  const { prefix, flaky, remove } = values;
+  const { prefix, firmware, flaky, remove } = values;
   if (!DeviceId.safeParse(fleetDeviceId(prefix, 1)).success)
     throw new WrongUsage(`No device id can begin with ${prefix}.`);
   if (remove) {
-    if (flaky || values.devices !== undefined || values.seed !== undefined)
+    if (firmware || flaky || values.devices !== undefined || values.seed !== undefined)
       throw new WrongUsage("--remove goes with --prefix alone.");
     return { remove: prefix };
   }
@@ -51,7 +58,7 @@ function read(args: string[]): FleetCommand | "help" {
   if (values.seed !== undefined && !flaky) throw new WrongUsage("--seed needs --flaky.");
   const seed = wholeNumber(values.seed ?? "1", 2 ** 32 - 1);
   if (seed === null) throw new WrongUsage("--seed takes a number from 0 to 4294967295.");
-  return { run: { prefix, devices, faultSeed: flaky ? seed : null } };
+  return { run: { prefix, devices, mixedUpdates: firmware, faultSeed: flaky ? seed : null } };
 }
 
 function wholeNumber(text: string, max: number): number | null {

@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { ShadowDelta } from "@devmesh/contracts/model/shadow";
 import { CallFrame, deviceTopics, replyTopicOf } from "@devmesh/contracts/mqtt";
 import type { MqttClient } from "mqtt";
 import { connectDevice, type DeviceLogin } from "./device-connection.ts";
+import { createDeviceFirmware } from "./firmware/device-firmware.ts";
+import type { UpdateBehaviour } from "./firmware/update-behaviour.ts";
+import { FunctionError } from "./function-error.ts";
 
 /** A function of a device, called by RPC. The caller gets a {@link FunctionError} that it throws. */
 export type DeviceFunction = (params: unknown) => unknown;
@@ -21,6 +25,8 @@ export interface DeviceModel {
   readonly app: string;
   /** Version that `Sys.GetInfo` shows and that is reported as `ota.fw_version`; none is reported by default. */
   readonly firmware?: string;
+  /** How it takes new firmware. */
+  readonly update?: UpdateBehaviour;
   readonly functions: Readonly<Record<string, DeviceFunction>>;
   /** Initial reported state. */
   readonly reported: Readonly<Record<string, unknown>>;
@@ -31,17 +37,6 @@ export interface DeviceModel {
   readonly onCall?: () => void;
   /** Called once desired state has been adopted. */
   readonly onDesired?: (desired: Readonly<Record<string, unknown>>) => void;
-}
-
-/** A failed call, with the code and message that the caller sees. */
-export class FunctionError extends Error {
-  override readonly name = "FunctionError";
-  readonly code: number;
-
-  constructor(code: number, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 /** A device that lives until it is stopped. */
@@ -63,29 +58,55 @@ export interface SimulatedDevice {
 const Delta = ShadowDelta.pick({ state: true });
 
 /**
- * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, adopts desired state and publishes its
- * telemetry, over MQTT. It reconnects by itself. Throws when the first login fails.
+ * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, adopts desired state, publishes its
+ * telemetry and takes new firmware, over MQTT. It reconnects by itself. Throws when the first login fails.
  */
 export async function startSimulatedDevice(login: DeviceLogin, model: DeviceModel): Promise<SimulatedDevice> {
-  const startedAt = performance.now();
+  let startedAt = performance.now();
+  const stopping = new AbortController();
+  const { signal } = stopping;
   const initial = { ...(model.firmware && { ota: { fw_version: model.firmware } }), ...model.reported };
   const reported: Record<string, unknown> = { ...initial };
+  const firmware = createDeviceFirmware({
+    version: model.firmware ?? "1.0.0",
+    behaviour: model.update ?? {},
+    host: {
+      report(change) {
+        reported.ota = merge(reported.ota, change);
+        publishReported({ ota: change });
+      },
+      drop: () => void client.stream.destroy(),
+      async boot(awayMs) {
+        await client.endAsync(true);
+        await sleep(awayMs, undefined, { signal });
+        startedAt = performance.now();
+        client.reconnect();
+        if (!client.connected) await new Promise((resolve) => client.once("connect", resolve));
+        await client.subscribeAsync([calls, delta], { qos: 1 });
+      },
+    },
+    signal,
+  });
   const functions: Record<string, DeviceFunction> = {
     ...model.functions,
+    ...firmware.functions,
     "RPC.List": () => Object.keys(functions).sort(),
     "Sys.GetInfo": () => ({
       id: login.id,
       app: model.app,
-      fw_version: model.firmware ?? "1.0.0",
+      fw_version: firmware.version,
       arch: "simulated",
       uptime: Math.round((performance.now() - startedAt) / 1_000),
     }),
   };
+  const publishReported = (change: Readonly<Record<string, unknown>>) =>
+    publish(client, deviceTopics.shadowUpdate(login.id), { state: { reported: change } }, 1);
   const report = (change: Readonly<Record<string, unknown>>) => {
     Object.assign(reported, change);
-    publish(client, deviceTopics.shadowUpdate(login.id), { state: { reported: change } }, 1);
+    publishReported(change);
   };
-  const adopt = (desired: Readonly<Record<string, unknown>>) => {
+  const adopt = ({ ota, ...desired }: Readonly<Record<string, unknown>>) => {
+    if (ota !== undefined) firmware.desire(ota);
     if (Object.keys(desired).length === 0) return;
     const changed: Record<string, unknown> = {};
     for (const [member, value] of Object.entries(desired)) changed[member] = merge(reported[member], value);
@@ -129,6 +150,7 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
     drop: () => void client.stream.destroy(),
     send: (topic, payload) => void client.publish(topic, payload, { qos: 1 }, () => {}),
     async stop() {
+      stopping.abort();
       for (const timer of timers) clearInterval(timer);
       await client.endAsync(true);
     },

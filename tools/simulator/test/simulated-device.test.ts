@@ -2,7 +2,8 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { FunctionError, startSimulatedDevice } from "../src/simulated-device.ts";
+import { FunctionError } from "../src/function-error.ts";
+import { startSimulatedDevice } from "../src/simulated-device.ts";
 
 const config = `accounts { DEVICES { jetstream: enabled, users: [ { user: lamp, password: t }, { user: app, password: t } ] } }`;
 
@@ -53,7 +54,19 @@ describe("a simulated device", () => {
     expect(JSON.parse(first.payload)).toEqual({
       state: { reported: { ota: { fw_version: "1.2.0" }, app: { on: false, colour: { red: 1, green: 2 } } } },
     });
-    expect(await call("RPC.List")).toMatchObject({ result: ["RPC.List", "Sys.GetInfo", "fail", "twice"] });
+    expect(await call("RPC.List")).toMatchObject({
+      result: [
+        "OTA.Begin",
+        "OTA.Commit",
+        "OTA.End",
+        "OTA.Update",
+        "OTA.Write",
+        "RPC.List",
+        "Sys.GetInfo",
+        "fail",
+        "twice",
+      ],
+    });
     expect(await call("Sys.GetInfo")).toMatchObject({
       result: { id: "lamp", app: "lamp", fw_version: "1.2.0" },
     });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
 import { messageOf } from "@devmesh/supervisor/process/errors";
 import { enrolDevice } from "../device-enrolment.ts";
+import { behaviourInMix } from "../firmware/update-behaviour.ts";
 import { modelOf } from "../models/device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
 import { disturb, withBadAnswers } from "./faults.ts";
@@ -21,6 +22,8 @@ const retryMs = 1_000;
 export interface FleetOptions {
   readonly prefix: string;
   readonly devices: number;
+  /** Whether some take new firmware slowly, with a drop, or not at all. */
+  readonly mixedUpdates?: boolean;
   /** Seed of all faults; null for none. */
   readonly faultSeed: number | null;
 }
@@ -37,7 +40,8 @@ export interface Fleet {
 }
 
 /** Creates missing devices over the REST API, and connects all. */
-export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSeed }: FleetOptions): Fleet {
+export function startFleet(mesh: MeshAccess, options: FleetOptions): Fleet {
+  const { prefix, devices: wanted, mixedUpdates = false, faultSeed } = options;
   const totals = { ...noTotals };
   const running: SimulatedDevice[] = [];
   const calm: (() => void)[] = [];
@@ -51,7 +55,8 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
     const { kind, firmware, name, tags } = fleetDevice(prefix, index);
     const token = await enrolDevice(mesh, { id, name, tags });
     const random = faultSeed === null ? null : seededRandom(faultSeed, index);
-    const model = counted(modelOf(kind, firmware), totals);
+    const update = mixedUpdates ? behaviourInMix(index) : {};
+    const model = counted({ ...modelOf(kind, firmware), update }, totals);
     const device = await startSimulatedDevice(
       { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token },
       random === null ? model : withBadAnswers(model, random, totals),

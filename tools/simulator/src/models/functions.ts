@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type DeviceFunction, FunctionError } from "../simulated-device.ts";
+import { FunctionError } from "../function-error.ts";
+import type { DeviceFunction } from "../simulated-device.ts";
 
 const Numbers = z.union([z.array(z.number()), z.record(z.string(), z.number())]);
 
