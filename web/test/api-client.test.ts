@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
 import { ApiProblem, UnexpectedAnswer, Unreachable } from "../src/api/api-problem.ts";
-import { nextCursor } from "../src/features/devices/list/use-device-list.ts";
+import { nextCursor } from "../src/api/next-page.ts";
 import { deviceOf } from "./devices.ts";
 import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
 

@@ -2,12 +2,10 @@
 import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { screen, waitFor, within } from "@testing-library/react";
-import { CallDevices } from "../src/features/devices/bulk/call-devices.tsx";
+import { WorkPanel } from "../src/components/work-panel.tsx";
 import { DeleteDevices } from "../src/features/devices/bulk/delete-devices.tsx";
 import { LabelDevices } from "../src/features/devices/bulk/label-devices.tsx";
-import { SetDesired } from "../src/features/devices/bulk/set-desired.tsx";
 import { WorkDialog } from "../src/features/devices/bulk/work-dialog.tsx";
-import { WorkPanel } from "../src/features/devices/bulk/work-panel.tsx";
 import { CreateDevice } from "../src/features/devices/list/create-device.tsx";
 import { AccessSection } from "../src/features/devices/page/access-section.tsx";
 import { CredentialsSection } from "../src/features/devices/page/credentials-section.tsx";
@@ -61,28 +59,6 @@ describe("the creation of a device", () => {
 });
 
 describe("work on several devices", () => {
-  test("calls a function with the typed parameters and counts outcomes", async () => {
-    const call = jest.fn((_body: unknown) => [200, 42] as const);
-    await using page = await showPage(<CallDevices ids={ids} onClose={() => page.show(<WorkPanel />)} />, {
-      "POST /api/v2/devices/pump/rpc/sum": call,
-      "POST /api/v2/devices/lamp/rpc/sum": () => [502, problem("device_offline", 502)],
-    });
-    const start = screen.getByRole("button", { name: "Call" });
-    expect(start).toHaveProperty("disabled", true);
-    await page.user.type(screen.getByRole("combobox", { name: "Function" }), "sum");
-    await page.user.type(screen.getByLabelText("Parameters"), literally("[40, 2"));
-    await screen.findByText(/a comma or \] is expected/);
-    expect(start).toHaveProperty("disabled", true);
-    await page.user.type(screen.getByLabelText("Parameters"), "]");
-    expect(screen.getByLabelText("Timeout (ms)")).toHaveProperty("value", "10000");
-    await page.user.click(start);
-    await screen.findByText("1 of 2 answered, 1 failed");
-    expect(call).toHaveBeenCalledWith([40, 2]);
-    expect(page.requests).toContain("POST /api/v2/devices/pump/rpc/sum?timeout=10000");
-    await page.user.click(screen.getByRole("button", { name: "Close: Call sum of 2 devices" }));
-    await waitFor(() => expect(screen.queryByText("Call sum of 2 devices")).toBeNull());
-  });
-
   test("adds and removes labels beside those that a device has", async () => {
     const labelled = deviceOf("pump", {
       shadow: { ...deviceOf("pump").shadow, tags: { labels: ["old", "kept"] } },
@@ -120,23 +96,6 @@ describe("work on several devices", () => {
     expect(onStarted).toHaveBeenCalled();
   });
 
-  test("changes the desired state by what is typed, and leaves the rest of it", async () => {
-    const patch = jest.fn((_body: unknown) => [200, deviceOf("pump")] as const);
-    await using page = await showPage(
-      <SetDesired ids={["pump"]} onClose={() => page.show(<WorkPanel />)} />,
-      { "POST /api/v2/devices/pump": patch },
-    );
-    const set = screen.getByRole("button", { name: "Set" });
-    await page.user.type(screen.getByLabelText("Desired state"), literally("[1]"));
-    await screen.findByText("A JSON object with at least one member is needed.");
-    expect(set).toHaveProperty("disabled", true);
-    await page.user.clear(screen.getByLabelText("Desired state"));
-    await page.user.type(screen.getByLabelText("Desired state"), literally('{"on":true}'));
-    await page.user.click(set);
-    await screen.findByText("1 of 1 set");
-    expect(patch).toHaveBeenCalledWith({ shadow: { state: { desired: { on: true } } } });
-  });
-
   test("is repeated for those that failed, and selects them in the list", async () => {
     const tried: string[] = [];
     const act = async (id: string) => {
@@ -172,7 +131,7 @@ describe("work on several devices", () => {
     await screen.findByText("another view");
     await screen.findByText("0 of 2 done");
     screen.getByText("Waits for the work before it");
-    await page.user.click(screen.getAllByRole("button", { name: "Cancel the rest" })[1] as Element);
+    await page.user.click(screen.getAllByRole("button", { name: "Cancel" })[1] as Element);
     answered.resolve();
     await screen.findByText("2 of 2 done");
     await screen.findByText("0 of 2 done. Cancelled; 2 were left as they are");

@@ -1,22 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { readJob, type TypedJob } from "../src/features/jobs/typed-job.ts";
+import { emptyJob, readJob, type TypedJob } from "../src/features/jobs/typed-job.ts";
 
-const typed: TypedJob = {
-  name: "",
-  kind: "rpc",
-  func: "Fan.Set",
-  params: '{"on": true}',
-  desired: "",
-  target: "where",
-  where: "label:barn",
-  ids: "",
-  of_job: "",
-  stages: "",
-  hold: false,
-  per_minute: "",
-  concurrency: "",
-  failed_percent: "",
-};
+const typed: TypedJob = { ...emptyJob, func: "Fan.Set", params: '{"on": true}', where: "label:barn" };
 
 describe("a job as it is typed", () => {
   test("is the body of a request, with what was given alone", () => {
@@ -53,6 +38,41 @@ describe("a job as it is typed", () => {
     });
   });
 
+  test("sends firmware, with durations as people type them", () => {
+    const firmware = { ...typed, kind: "firmware", firmware_id: "f-1" } as const;
+    expect(readJob(firmware).body?.action).toEqual({ kind: "firmware", firmware_id: "f-1", via: "url" });
+    const { body } = readJob({
+      ...firmware,
+      via: "push",
+      confirm_rpc: "Sys.GetInfo",
+      confirm_pointer: "/fw_id",
+      confirm_shadow: "/not/sent",
+      commit: "OTA.Keep",
+      stable: "90 s",
+      timeout: "2 h",
+      chunk: 512,
+      continuous: true,
+      attempts: 5,
+      retry_after: "5 min",
+      expires_in: "30 d",
+    });
+    expect(body).toMatchObject({
+      action: {
+        kind: "firmware",
+        firmware_id: "f-1",
+        via: "push",
+        confirm: { rpc: "Sys.GetInfo", pointer: "/fw_id" },
+        commit: "OTA.Keep",
+        stable: "PT90S",
+        timeout: "PT2H",
+        chunk: 512,
+      },
+      continuous: true,
+      retry: { attempts: 5, after: "PT5M" },
+      expires_in: "P30D",
+    });
+  });
+
   test("has its faults at the fields that they come from", () => {
     const faultsOf = (changes: Partial<TypedJob>) => Object.keys(readJob({ ...typed, ...changes }).faults);
     expect(faultsOf({ where: "labl:barn:" })).toEqual(["where"]);
@@ -61,6 +81,12 @@ describe("a job as it is typed", () => {
     expect(faultsOf({ target: "ids" })).toEqual(["ids"]);
     expect(faultsOf({ stages: "50, 20" })).toEqual(["stages"]);
     expect(faultsOf({ kind: "shadow", desired: "[]" })).toContain("desired");
+    const firmware = { kind: "firmware", firmware_id: "f-1" } as const;
+    expect(faultsOf({ ...firmware, firmware_id: "" })).toEqual(["firmware_id"]);
+    expect(faultsOf({ ...firmware, stable: "soon" })).toEqual(["stable"]);
+    expect(faultsOf({ ...firmware, via: "shadow", confirm_shadow: "/tags/x" })).toEqual(["confirm_shadow"]);
+    expect(faultsOf({ expires_in: "1 s" })).toEqual(["expires_in"]);
+    expect(faultsOf({ attempts: 0 })).toEqual(["attempts"]);
     expect(faultsOf({ failed_percent: 0 })).toEqual(["failed_percent"]);
   });
 });

@@ -35,6 +35,7 @@ const views: Readonly<Record<string, string>> = {
   "/devices/cistern-pump/shadow": "Pump, cistern",
   "/devices/none": "none",
   "/jobs/new": "New job",
+  "/jobs/new?kind=firmware": "New job",
   "/data?filter=celsius": "Data",
   "/no/such/view": "Page not found",
 };
@@ -46,8 +47,6 @@ const views: Readonly<Record<string, string>> = {
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices", "Add device"],
   ["/devices?filter=lyon&sort=name&direction=descending", "Save view"],
-  ["/devices", "Select roof-east", "Call a function"],
-  ["/devices", "Select roof-east", "Set desired"],
   ["/devices", "Select roof-east", "Label"],
   ["/devices", "Select roof-east", "Delete"],
   ["/firmware", "Upload firmware", "More"],

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { describe, expect, test } from "@jest/globals";
@@ -91,6 +92,18 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       const [job] = (await asMaster(mesh).get("jobs")).json;
       await asMaster(mesh).post(`jobs/${job.id}`, { state: "running" });
       await button("Pause").waitFor();
+      await page.getByText(/^0 of 2 devices have ended, 0/).waitFor();
+      await button("More of the devices").click();
+      const [answers] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name: "Answers as CSV" }).click(),
+      ]);
+      const lines = (await readFile(await answers.path(), "utf8")).trim().split("\r\n");
+      expect(lines.toSorted()).toEqual([
+        "barn-1,queued,,until the device listens,0,",
+        "barn-2,queued,,until the device listens,0,",
+        "device,state,reason,answer,attempts,ended",
+      ]);
       await button("Cancel").click();
       await button("Cancel the job").click();
       await page
@@ -158,15 +171,43 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
 
     test("selected devices become the target of a job", async () => {
       const mesh = shared();
-      await asMaster(mesh).post("devices", { id: "chosen-one" });
+      for (const id of ["chosen-1", "chosen-2"]) await asMaster(mesh).post("devices", { id });
+      const content = randomBytes(1_000);
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      const file = { name: "chosen", version: "3.0", size: content.length, sha256 };
+      const { json: firmware } = await asMaster(mesh).post("firmware", {
+        ...file,
+        requires: { labels: { all: ["none-has-it"] } },
+      });
+      await asMaster(mesh).post(`firmware/${firmware.id}/content`, content);
       await using visit = await visitDashboard(browser(), mesh);
       const { page } = visit;
-      await page.goto("/devices?filter=chosen-one");
+      await page.goto("/devices?filter=chosen-");
       await visit.signIn(mesh.masterKey);
-      await page.getByRole("checkbox", { name: "Select chosen-one" }).check();
-      await page.getByRole("button", { name: "New job" }).click();
+      for (const id of ["chosen-1", "chosen-2"])
+        await page.getByRole("checkbox", { name: `Select ${id}` }).check();
+      await page.getByRole("button", { name: "Update firmware" }).click();
       await page.getByRole("heading", { level: 1, name: "New job" }).waitFor();
-      expect(await page.getByRole("textbox", { name: "Ids" }).inputValue()).toBe("chosen-one");
-    });
+      const ids = (await page.getByRole("textbox", { name: "Ids" }).inputValue()).split("\n");
+      expect(ids.toSorted()).toEqual(["chosen-1", "chosen-2"]);
+      await page.getByLabel("Firmware", { exact: true }).selectOption({ label: "chosen 3.0, 1 KB" });
+      await page.getByText("Pushed").click();
+      await page.getByRole("button", { name: "More of the update" }).click();
+      await page.getByRole("textbox", { name: "Must last" }).fill("90 s");
+      await page
+        .getByRole("region", { name: "As a REST request" })
+        .getByText(/"stable":"PT90S"/)
+        .waitFor();
+      await page.getByRole("button", { name: "Dry run" }).click();
+      await page.getByText("2 of them do not meet what the firmware requires", { exact: false }).waitFor();
+      expect(await seriousViolations(page)).toEqual([]);
+      // The page of a file leads there as well.
+      await page.goto("/firmware");
+      await page.getByRole("link", { name: "Update devices to chosen 3.0" }).click();
+      await page.getByRole("heading", { level: 1, name: "New job" }).waitFor();
+      expect(await page.getByLabel("Firmware", { exact: true }).inputValue()).toBe(firmware.id);
+      await asMaster(mesh).delete(`firmware/${firmware.id}`);
+      expect(visit.pageErrors).toEqual(noPageErrors);
+    }, 60_000);
   });
 }

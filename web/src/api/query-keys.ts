@@ -53,8 +53,6 @@ export const queryKeys = {
   deviceFacets: ["devices-facets"],
   /** Devices that are to be selected in the list. */
   wantedSelection: ["wanted-selection"],
-  /** Work on many devices in this session. */
-  deviceWork: ["device-work"],
   /** The newest jobs. */
   jobs: ["jobs"],
   job: (id: string) => ["job", id],

@@ -9,7 +9,6 @@ import { Page } from "../components/page.tsx";
 import { clockText } from "../components/time-in-words.ts";
 import { Toasts } from "../components/toast.tsx";
 import { Waiting } from "../components/waiting.tsx";
-import { useDeviceWork } from "../features/devices/bulk/device-work.ts";
 import { useOutage, useStreamState } from "../live/live-updates.tsx";
 import { Navigation } from "./navigation.tsx";
 import styles from "./shell.module.css";
@@ -17,10 +16,9 @@ import { innerViews, tabs } from "./tabs.ts";
 import { useShortcuts } from "./use-shortcuts.tsx";
 import { ViewBoundary } from "./view-boundary.tsx";
 
-const WorkPanel = lazyView(async () => (await import("../features/devices/bulk/work-panel.tsx")).WorkPanel);
-const BackgroundPanel = lazyView(async () => (await import("../components/work-panel.tsx")).WorkPanel);
+const WorkPanel = lazyView(async () => (await import("../components/work-panel.tsx")).WorkPanel);
 
-/** The frame around all views: navigation, outage, toasts, and work on many devices. */
+/** The frame around all views: navigation, outage, toasts, and work in progress. */
 export function Shell() {
   const [location] = useLocation();
   const outage = useOutage();
@@ -69,16 +67,10 @@ export function Shell() {
   );
 }
 
-/** Work on many devices goes on while other views are shown. */
+/** Work goes on while other views are shown. */
 function WorkInProgress() {
-  const [works] = useDeviceWork();
-  const [others] = useBackgroundWork();
-  return (
-    <Suspense>
-      {works.length > 0 && <WorkPanel />}
-      {others.length > 0 && <BackgroundPanel />}
-    </Suspense>
-  );
+  const [works] = useBackgroundWork();
+  return <Suspense>{works.length > 0 && <WorkPanel />}</Suspense>;
 }
 
 /** Says that the shown data may be outdated; screen readers announce it. */

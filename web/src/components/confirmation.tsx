@@ -23,7 +23,9 @@ export function Confirmation({ title, children, action, run, onClose }: Confirma
   return (
     <Dialog onClose={onClose} title={title}>
       <Stack>
-        <Text size="sm">{children}</Text>
+        <Text component="div" size="sm">
+          {children}
+        </Text>
         <Failure error={running.error} title="The action failed" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose} data-autofocus>

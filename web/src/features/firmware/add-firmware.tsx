@@ -1,11 +1,10 @@
-import { Button, Textarea, TextInput } from "@mantine/core";
+import { Textarea, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { ChevronDown, ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { Fold } from "../../components/fold.tsx";
 import { FormDialog } from "../../components/form-dialog.tsx";
 import { FileField, useHashedFile } from "./file-field.tsx";
 import { emptyFirmware, nameAndVersion, readFirmware, type TypedFirmware } from "./typed-firmware.ts";
@@ -19,7 +18,6 @@ export function AddFirmware({ onClose }: { readonly onClose: () => void }) {
   const form = useForm<TypedFirmware>({ initialValues: emptyFirmware });
   const [hashed, choose] = useHashedFile();
   const [missing, setMissing] = useState<string>();
-  const [more, { toggle }] = useDisclosure(false);
   const creation = useMutation({
     mutationFn: async () => {
       if (hashed?.sha256 == null)
@@ -81,37 +79,25 @@ export function AddFirmware({ onClose }: { readonly onClose: () => void }) {
         spellCheck={false}
         {...form.getInputProps("requires")}
       />
-      <Button
-        variant="subtle"
-        size="compact-sm"
-        w="fit-content"
-        aria-expanded={more}
-        leftSection={more ? <ChevronDown size={16} /> : <ChevronRight size={16} />}
-        onClick={toggle}
-      >
-        More
-      </Button>
-      {(more || form.errors.reported_as || form.errors.signature || form.errors.note) && (
-        <>
-          <TextInput
-            label="Reported as"
-            description="What a device reports that runs it, if not the version."
-            autoComplete="off"
-            spellCheck={false}
-            {...form.getInputProps("reported_as")}
-          />
-          <Textarea
-            label="Signature"
-            description="Over the SHA-256, in base64, for devices that check it."
-            autosize
-            minRows={2}
-            maxRows={6}
-            spellCheck={false}
-            {...form.getInputProps("signature")}
-          />
-          <Textarea label="Note" autosize minRows={2} maxRows={6} {...form.getInputProps("note")} />
-        </>
-      )}
+      <Fold label="More" needed={["reported_as", "signature", "note"].some((name) => form.errors[name])}>
+        <TextInput
+          label="Reported as"
+          description="What a device reports that runs it, if not the version."
+          autoComplete="off"
+          spellCheck={false}
+          {...form.getInputProps("reported_as")}
+        />
+        <Textarea
+          label="Signature"
+          description="Over the SHA-256, in base64, for devices that check it."
+          autosize
+          minRows={2}
+          maxRows={6}
+          spellCheck={false}
+          {...form.getInputProps("signature")}
+        />
+        <Textarea label="Note" autosize minRows={2} maxRows={6} {...form.getInputProps("note")} />
+      </Fold>
     </FormDialog>
   );
 }

@@ -15,9 +15,9 @@ import { RelativeTime } from "../../components/relative-time.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { devicesWhere } from "../devices/shared/device-conditions.ts";
+import { mostFirmware, useFirmware } from "../devices/shared/use-firmware.ts";
 import { jobTitle } from "../jobs/job-words.ts";
 import { jobsOf } from "../jobs/jobs-of-firmware.ts";
-import { mostFirmware, useFirmware } from "../jobs/use-firmware.ts";
 import { useJobs } from "../jobs/use-jobs.ts";
 import { uploadKey } from "./use-upload.ts";
 import { VersionsInFleet } from "./versions-in-fleet.tsx";
@@ -168,18 +168,28 @@ function columnsOf({
       hidesHeading: true,
       style: { ta: "end" },
       cell: (firmware) =>
-        firmware.ready
-          ? null
-          : uploadOf(firmware) === undefined && (
-              <Button
-                size="compact-xs"
-                variant="default"
-                aria-label={`Upload the file of ${firmware.name} ${firmware.version}`}
-                onClick={() => onUpload(firmware)}
-              >
-                Upload the file
-              </Button>
-            ),
+        firmware.ready ? (
+          <Button
+            component={Link}
+            size="compact-xs"
+            variant="default"
+            aria-label={`Update devices to ${firmware.name} ${firmware.version}`}
+            href={`/jobs/new?firmware=${firmware.id}`}
+          >
+            Update devices
+          </Button>
+        ) : (
+          uploadOf(firmware) === undefined && (
+            <Button
+              size="compact-xs"
+              variant="default"
+              aria-label={`Upload the file of ${firmware.name} ${firmware.version}`}
+              onClick={() => onUpload(firmware)}
+            >
+              Upload the file
+            </Button>
+          )
+        ),
     },
   ];
 }

@@ -9,10 +9,12 @@ import { queryKeys } from "../../api/query-keys.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { Waiting } from "../../components/waiting.tsx";
-import { executionLook, outcomeText, stateWords } from "../devices/shared/execution-words.ts";
+import { ExecutionProgress } from "../devices/shared/execution-progress.tsx";
+import { executionLook, stateText } from "../devices/shared/execution-words.ts";
 
 /** Devices that are shown; more are in the API. */
 const mostShown = 100;
@@ -35,6 +37,8 @@ export function JobExecutions({ job, state }: { readonly job: Job; readonly stat
         signal,
       }),
     staleTime: 0,
+    // No frame reports how much of a file a device has.
+    refetchInterval: job.action.kind === "firmware" && counts.sent > 0 && readMs,
   });
   const known = JSON.stringify(counts);
   // The query itself reads first.
@@ -88,16 +92,15 @@ const columns: readonly Column<Execution>[] = [
   },
   {
     heading: "State",
-    cell: ({ state }) => <StateBadge look={executionLook[state]}>{stateWords[state]}</StateBadge>,
+    cell: (execution) => (
+      <StateBadge look={executionLook[execution.state]}>{stateText(execution)}</StateBadge>
+    ),
   },
   {
     heading: "Outcome",
-    cell: (execution) => (
-      <Text size="xs" truncate maw={280} title={outcomeText(execution)}>
-        {outcomeText(execution)}
-      </Text>
-    ),
+    cell: (execution) => <ExecutionProgress execution={execution} />,
   },
+  { heading: "Attempts", style: { ta: "end" }, cell: ({ attempts }) => countText(attempts) },
   {
     heading: "Since",
     cell: ({ ended_at, sent_at, created_at }) => <RelativeTime at={ended_at ?? sent_at ?? created_at} />,

@@ -1,6 +1,6 @@
 import { type ExecutionState, ExecutionState as States } from "@devmesh/contracts/model/execution";
 import type { Job, JobPatch } from "@devmesh/contracts/model/job";
-import { Button, NativeSelect, Text } from "@mantine/core";
+import { Button, Checkbox, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Pause, Play, RotateCcw, SkipForward } from "lucide-react";
 import { useState } from "react";
@@ -18,10 +18,12 @@ import { RelativeTime } from "../../components/relative-time.tsx";
 import { Stat, StatStrip } from "../../components/stat-strip.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { Waiting } from "../../components/waiting.tsx";
-import { actionText, stateWords } from "../devices/shared/execution-words.ts";
-import { CountBar } from "./count-bar.tsx";
+import { stateWords } from "../devices/shared/execution-words.ts";
+import { useActionText } from "../devices/shared/use-action-text.ts";
 import { JobExecutions } from "./job-executions.tsx";
+import { JobMenu } from "./job-menu.tsx";
 import { JobPace } from "./job-pace.tsx";
+import { JobProgress } from "./job-progress.tsx";
 import { countedStates, failedOf, isOver, jobLooks, jobStateText, jobTitle } from "./job-words.ts";
 import styles from "./jobs.module.css";
 import { useJob } from "./use-jobs.ts";
@@ -41,7 +43,7 @@ export function JobPage() {
         job !== undefined && (
           <>
             <Text span size="xs" ff="monospace" c="var(--text-2)" lineClamp={1}>
-              {actionText(job.action)}
+              <JobAction job={job} />
             </Text>
             <Text span size="xs" c="dimmed">
               created <RelativeTime at={job.created_at} />
@@ -64,6 +66,11 @@ export function JobPage() {
   );
 }
 
+/** What a job does; of firmware with the name of the file. */
+function JobAction({ job: { action } }: { readonly job: Job }) {
+  return useActionText([action])(action);
+}
+
 function Content({ job }: { readonly job: Job }) {
   const [state, setState] = useState<ExecutionState | "">("");
   return (
@@ -84,34 +91,32 @@ function Content({ job }: { readonly job: Job }) {
             />
           ))}
       </StatStrip>
+      <JobProgress job={job} />
       <div className={styles.columns}>
         <div className={styles.column}>
           <Card
             title="Devices"
             flush
             actions={
-              <NativeSelect
-                aria-label="Devices in state"
-                size="xs"
-                value={state}
-                onChange={({ currentTarget: { value } }) => setState(States.safeParse(value).data ?? "")}
-                data={[
-                  { value: "", label: "all" },
-                  ...countedStates.map((name) => ({ value: name, label: stateWords[name] })),
-                ]}
-              />
+              <>
+                <NativeSelect
+                  aria-label="Devices in state"
+                  size="xs"
+                  value={state}
+                  onChange={({ currentTarget: { value } }) => setState(States.safeParse(value).data ?? "")}
+                  data={[
+                    { value: "", label: "all" },
+                    ...countedStates.map((name) => ({ value: name, label: stateWords[name] })),
+                  ]}
+                />
+                <JobMenu job={job} />
+              </>
             }
           >
             <JobExecutions job={job} state={state} />
           </Card>
         </div>
         <div className={styles.column}>
-          <Card title="Progress">
-            <CountBar job={job} />
-            <Text size="sm" c="var(--text-2)">
-              {progressText(job)}
-            </Text>
-          </Card>
           {!isOver(job) && <JobPace job={job} />}
           <Card title="Log">
             <ol className={styles.log} aria-label="Log of the job">
@@ -131,25 +136,13 @@ function Content({ job }: { readonly job: Job }) {
 /** Shown only where a device is in one. */
 const rareStates: ReadonlySet<ExecutionState> = new Set(["expired", "cancelled"]);
 
-/** How many devices may be sent to, and what begins the next stage. */
-function progressText({ devices, released, stage, rollout, state, continuous }: Job): string {
-  if (state === "planning") return `${countText(devices)} devices found so far.`;
-  const parts = [`${countText(released)} of ${countText(devices)} devices may be sent to.`];
-  const current = stage === null ? undefined : rollout.stages[stage - 1];
-  if (current !== undefined && stage !== null)
-    parts.push(
-      `Stage ${countText(stage)} of ${countText(rollout.stages.length + 1)}, ${current.percent} %: the next begins when ${current.proceed_at} % have succeeded${current.hold ? " and somebody continues it" : ""}.`,
-    );
-  if (continuous) parts.push("Devices that meet the condition later are taken in.");
-  return parts.join(" ");
-}
-
 /** What can be done with a job now. */
 function JobActions({ job }: { readonly job: Job }) {
   const api = useApi();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
   const [cancelling, setCancelling] = useState(false);
+  const [force, setForce] = useState(false);
   const change = async (body: JobPatch) => {
     const changed = await api.call("changeJob", { params: { id: job.id }, body });
     queries.setQueryData(queryKeys.job(job.id), changed);
@@ -196,10 +189,19 @@ function JobActions({ job }: { readonly job: Job }) {
         <Confirmation
           title="Cancel the job?"
           action="Cancel the job"
-          run={() => change({ state: "cancelled" })}
+          run={() => change({ state: "cancelled", ...(force && job.counts.sent > 0 && { force }) })}
           onClose={() => setCancelling(false)}
         >
           {countText(job.counts.queued)} devices that wait are left as they are. What was sent ends by itself.
+          {job.counts.sent > 0 && (
+            <Checkbox
+              mt="sm"
+              label={`Also end the ${countText(job.counts.sent)} that were sent`}
+              description="Here alone: the devices may still do it, and nobody learns whether they did."
+              checked={force}
+              onChange={({ currentTarget }) => setForce(currentTarget.checked)}
+            />
+          )}
         </Confirmation>
       )}
     </>

@@ -18,17 +18,26 @@ import { useApi } from "../../api/api-context.tsx";
 import { Card } from "../../components/card.tsx";
 import { Snippet } from "../../components/code-block.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { Fold } from "../../components/fold.tsx";
 import { JsonEditor } from "../../components/json-editor.tsx";
 import { countText } from "../../components/number-text.ts";
 import { Page } from "../../components/page.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { useJobTarget } from "../devices/shared/job-target.ts";
+import { useFirmware } from "../devices/shared/use-firmware.ts";
+import { FirmwareFields } from "./firmware-fields.tsx";
 import { PaceFields } from "./job-pace.tsx";
 import styles from "./jobs.module.css";
-import { readJob, type TypedJob } from "./typed-job.ts";
+import { emptyJob, readJob, type TypedJob } from "./typed-job.ts";
 
 /** What a link to a new job says of its target. */
-const defaults = { where: "", of_job: "", target: "where" };
+const defaults = { where: "", of_job: "", target: "where", kind: "rpc", firmware: "" };
+
+const kinds = [
+  { value: "rpc", label: "Call a function" },
+  { value: "shadow", label: "Set desired" },
+  { value: "firmware", label: "Update firmware" },
+] as const;
 
 /** A job is typed, tried, and started once the devices that it would have were shown. */
 export function NewJobPage() {
@@ -38,24 +47,23 @@ export function NewJobPage() {
   const [selected] = useJobTarget();
   const form = useForm<TypedJob>({
     initialValues: {
-      name: "",
-      kind: "rpc",
-      func: "",
-      params: "",
-      desired: "",
+      ...emptyJob,
+      kind:
+        wanted.firmware !== ""
+          ? "firmware"
+          : (kinds.find(({ value }) => value === wanted.kind)?.value ?? "rpc"),
+      firmware_id: wanted.firmware,
       target: wanted.of_job !== "" ? "of_job" : wanted.target === "ids" ? "ids" : "where",
       where: wanted.where,
       ids: selected.join("\n"),
       of_job: wanted.of_job,
-      stages: "",
-      hold: false,
-      per_minute: "",
-      concurrency: "",
-      failed_percent: "",
     },
   });
   const { values } = form;
-  const { body, faults } = readJob(values);
+  const { data: files } = useFirmware({ enabled: values.kind === "firmware" });
+  const chosen = files?.find(({ id }) => id === values.firmware_id);
+  const usualName = chosen === undefined ? "" : `${chosen.name} to ${chosen.version}`;
+  const { body, faults } = readJob({ ...values, name: values.name || usualName });
   const json = body === null ? "" : JSON.stringify(body);
   const trying = useMutation({
     mutationFn: async (tried: NonNullable<typeof body>) => ({
@@ -71,25 +79,22 @@ export function NewJobPage() {
   // Start waits for a dry run of what is in the form.
   const trial = trying.data?.json === json ? trying.data.trial : null;
   /** Faults of what was typed; those of empty fields only show once the form is tried. */
-  const field = (name: keyof TypedJob) => ({
-    ...form.getInputProps(name),
-    error: values[name] !== "" ? faults[name] : undefined,
-  });
+  const faultOf = (name: keyof TypedJob) => (values[name] !== "" ? faults[name] : undefined);
+  const field = (name: keyof TypedJob) => ({ ...form.getInputProps(name), error: faultOf(name) });
   return (
     <Page title="New job" above={<Link href="/jobs">Jobs</Link>}>
       <div className={styles.columns}>
         <div className={styles.column}>
           <Card title="What">
-            <TextInput label="Name" description="For people. Optional." {...field("name")} />
-            <SegmentedControl
-              aria-label="Action"
-              data={[
-                { value: "rpc", label: "Call a function" },
-                { value: "shadow", label: "Set desired state" },
-              ]}
-              {...form.getInputProps("kind")}
+            <TextInput
+              label="Name"
+              description="For people. Optional."
+              placeholder={usualName}
+              {...field("name")}
             />
-            {values.kind === "rpc" ? (
+            <SegmentedControl aria-label="Action" data={[...kinds]} {...form.getInputProps("kind")} />
+            {values.kind === "firmware" && <FirmwareFields values={values} field={field} />}
+            {values.kind === "rpc" && (
               <>
                 <TextInput
                   label="Function"
@@ -105,7 +110,8 @@ export function NewJobPage() {
                   {...field("params")}
                 />
               </>
-            ) : (
+            )}
+            {values.kind === "shadow" && (
               <JsonEditor
                 label="Desired state"
                 description="A JSON object with what is to change. Other members stay; null removes one."
@@ -130,6 +136,13 @@ export function NewJobPage() {
                 placeholder="label:site-1 version:2.0.1"
                 spellCheck={false}
                 {...field("where")}
+              />
+            )}
+            {values.target === "where" && (
+              <Checkbox
+                label="Also devices that meet it later"
+                description="The job then goes on until it is cancelled."
+                {...form.getInputProps("continuous", { type: "checkbox" })}
               />
             )}
             {values.target === "ids" && (
@@ -175,6 +188,37 @@ export function NewJobPage() {
                 {...field("failed_percent")}
               />
             </Group>
+            <Fold
+              label="Retry and expiry"
+              needed={["attempts", "retry_after", "expires_in"].some((name) =>
+                faultOf(name as keyof TypedJob),
+              )}
+            >
+              <Group gap="sm" align="start" grow>
+                <NumberInput
+                  label="Attempts"
+                  description={values.kind === "rpc" ? "More than one is at least once." : "For each device."}
+                  placeholder={values.kind === "firmware" ? "3" : "1"}
+                  min={1}
+                  max={100}
+                  allowDecimal={false}
+                  hideControls
+                  {...field("attempts")}
+                />
+                <TextInput
+                  label="Again after"
+                  description="Such as 90 s, 5 min."
+                  placeholder="1 min"
+                  {...field("retry_after")}
+                />
+                <TextInput
+                  label="Expires after"
+                  description="If nothing was sent."
+                  placeholder="7 d"
+                  {...field("expires_in")}
+                />
+              </Group>
+            </Fold>
           </Card>
         </div>
         <div className={styles.column}>
@@ -220,7 +264,8 @@ export function NewJobPage() {
 }
 
 /** The devices that a job would have. */
-function Trial({ trial: { devices, online, not_found, sample } }: { readonly trial: JobTrial }) {
+function Trial({ trial }: { readonly trial: JobTrial }) {
+  const { devices, online, not_found, not_eligible, sample } = trial;
   if (devices === 0) return <Alert color="yellow">No device would have it.</Alert>;
   return (
     <>
@@ -229,6 +274,13 @@ function Trial({ trial: { devices, online, not_found, sample } }: { readonly tri
         online
         {not_found > 0 && `; ${countText(not_found)} ids are no device`}
       </Text>
+      {not_eligible > 0 && (
+        <Alert color="yellow">
+          {not_eligible === 1 ? "1 of them does" : `${countText(not_eligible)} of them do`} not meet what the
+          firmware requires: nothing is sent to {not_eligible === 1 ? "it" : "them"}, and{" "}
+          {not_eligible === 1 ? "it ends" : "they end"} as failed.
+        </Alert>
+      )}
       <Text size="xs" ff="monospace" c="dimmed" style={{ overflowWrap: "anywhere" }}>
         {sample.join(", ")}
         {devices > sample.length && "…"}

@@ -5,51 +5,105 @@ import type { z } from "zod";
 import { describeFault, parseJson } from "../../components/parse-json.ts";
 import { paramsIn } from "../devices/shared/call-form.tsx";
 import { limitOf, type Pace } from "./job-pace.tsx";
+import { typedDuration } from "./typed-duration.ts";
 
-/** A job as it is typed. */
+/** A job as it is typed; a text may be empty for the default. */
 export interface TypedJob extends Pace {
   readonly name: string;
-  readonly kind: "rpc" | "shadow";
+  readonly kind: "rpc" | "shadow" | "firmware";
   readonly func: string;
   /** JSON; empty for none. */
   readonly params: string;
   /** JSON. */
   readonly desired: string;
+  readonly firmware_id: string;
+  readonly via: "url" | "shadow" | "push";
+  /** Function that answers the version, and the pointer into its result. */
+  readonly confirm_rpc: string;
+  readonly confirm_pointer: string;
+  /** Pointer to the version in the shadow. */
+  readonly confirm_shadow: string;
+  readonly commit: string;
+  /** A duration, as are `timeout`, `retry_after` and `expires_in`. */
+  readonly stable: string;
+  readonly timeout: string;
+  readonly chunk: number | string;
   readonly target: "where" | "ids" | "of_job";
   /** A condition as text; empty for all devices. */
   readonly where: string;
   /** Ids with blanks or commas between. */
   readonly ids: string;
   readonly of_job: string;
+  /** Also devices that meet the condition later. */
+  readonly continuous: boolean;
   /** Shares in percent with commas between; empty for no stages. */
   readonly stages: string;
   readonly hold: boolean;
   /** Share that pauses the job; empty for none. */
   readonly failed_percent: number | string;
+  readonly attempts: number | string;
+  readonly retry_after: string;
+  readonly expires_in: string;
 }
+
+export const emptyJob: TypedJob = {
+  name: "",
+  kind: "rpc",
+  func: "",
+  params: "",
+  desired: "",
+  firmware_id: "",
+  via: "url",
+  confirm_rpc: "",
+  confirm_pointer: "",
+  confirm_shadow: "",
+  commit: "",
+  stable: "",
+  timeout: "",
+  chunk: "",
+  target: "where",
+  where: "",
+  ids: "",
+  of_job: "",
+  continuous: false,
+  stages: "",
+  hold: false,
+  per_minute: "",
+  concurrency: "",
+  failed_percent: "",
+  attempts: "",
+  retry_after: "",
+  expires_in: "",
+};
+
+type Faults = Partial<Record<keyof TypedJob, string>>;
 
 /** The body of a job, and what is wrong in the fields that it comes from. */
 interface ReadJob {
   readonly body: z.input<typeof NewJob> | null;
-  readonly faults: Partial<Record<keyof TypedJob, string>>;
+  readonly faults: Faults;
 }
 
 /** Reads a job as it is typed. */
 export function readJob(typed: TypedJob): ReadJob {
-  const faults: Partial<Record<keyof TypedJob, string>> = {};
+  const faults: Faults = {};
+  const retry = { ...number("attempts", typed.attempts), ...duration("after", typed.retry_after) };
   const body = {
-    ...(typed.name.trim() !== "" && { name: typed.name.trim() }),
+    ...text("name", typed.name),
     target: targetOf(typed, faults),
     action: actionOf(typed, faults),
+    ...(typed.continuous && typed.target === "where" && { continuous: true }),
+    ...duration("expires_in", typed.expires_in),
+    ...(Object.keys(retry).length > 0 && { retry }),
     rollout: {
       ...(typed.stages.trim() !== "" && {
         stages: typed.stages
           .split(/[\s,%]+/)
-          .filter((text) => text !== "")
-          .map((text) => ({ percent: Number(text), ...(typed.hold && { hold: true }) })),
+          .filter((part) => part !== "")
+          .map((part) => ({ percent: Number(part), ...(typed.hold && { hold: true }) })),
       }),
-      ...bound("per_minute", limitOf(typed.per_minute)),
-      ...bound("concurrency", limitOf(typed.concurrency)),
+      ...number("per_minute", typed.per_minute),
+      ...number("concurrency", typed.concurrency),
     },
     ...(typed.failed_percent !== "" && { pause_at: { failed_percent: Number(typed.failed_percent) } }),
   };
@@ -61,11 +115,21 @@ export function readJob(typed: TypedJob): ReadJob {
   return { body: Object.keys(faults).length === 0 ? (body as z.input<typeof NewJob>) : null, faults };
 }
 
-function bound(name: keyof Pace, limit: number | null): object {
+/** A member of a body where something was typed. */
+function text(name: string, typed: string): object {
+  return typed.trim() === "" ? {} : { [name]: typed.trim() };
+}
+
+function duration(name: string, typed: string): object {
+  return typed.trim() === "" ? {} : { [name]: typedDuration(typed) };
+}
+
+function number(name: string, typed: number | string): object {
+  const limit = limitOf(typed);
   return limit === null ? {} : { [name]: limit };
 }
 
-function targetOf({ target, where, ids, of_job }: TypedJob, faults: ReadJob["faults"]): unknown {
+function targetOf({ target, where, ids, of_job }: TypedJob, faults: Faults): unknown {
   if (target === "ids") return { ids: [...new Set(ids.split(/[\s,]+/).filter((id) => id !== ""))] };
   if (target === "of_job") return { of_job, states: ["failed", "timed_out"] };
   const parsed = parseConditionText(where);
@@ -74,7 +138,9 @@ function targetOf({ target, where, ids, of_job }: TypedJob, faults: ReadJob["fau
   return { where: {} };
 }
 
-function actionOf({ kind, func, params, desired }: TypedJob, faults: ReadJob["faults"]): unknown {
+function actionOf(typed: TypedJob, faults: Faults): unknown {
+  const { kind, func, params, desired } = typed;
+  if (kind === "firmware") return firmwareOf(typed);
   if (kind === "rpc") {
     const { value, error } = paramsIn(params);
     if (error !== null) Object.assign(faults, { params: error });
@@ -87,11 +153,40 @@ function actionOf({ kind, func, params, desired }: TypedJob, faults: ReadJob["fa
   return { kind, patch: { state: { desired: parsed.kind === "fault" ? {} : parsed.value } } };
 }
 
+function firmwareOf(typed: TypedJob): unknown {
+  const { kind, firmware_id, via, confirm_rpc, confirm_pointer, confirm_shadow } = typed;
+  const inResult = confirm_rpc.trim() !== "" && { rpc: confirm_rpc.trim(), pointer: confirm_pointer.trim() };
+  const inShadow = confirm_shadow.trim() !== "" && { shadow: confirm_shadow.trim() };
+  const confirm = via === "shadow" ? inShadow : inResult;
+  return {
+    kind,
+    firmware_id,
+    via,
+    ...(confirm && { confirm }),
+    ...text("commit", typed.commit),
+    ...duration("stable", typed.stable),
+    ...duration("timeout", typed.timeout),
+    ...(via === "push" && number("chunk", typed.chunk)),
+  };
+}
+
+/** Fields by the members of an action of the same name. */
+const ofAction = ["func", "firmware_id", "commit", "stable", "timeout", "chunk"] as const;
+
 /** The field that a part of the body comes from. */
-function fieldOf(path: readonly PropertyKey[], { kind, target }: TypedJob): keyof TypedJob {
-  const [first, second] = path;
+function fieldOf(path: readonly PropertyKey[], { kind, target, via }: TypedJob): keyof TypedJob {
+  const [first, second, third] = path;
   if (first === "target") return target;
-  if (first === "action") return second === "func" ? "func" : kind === "rpc" ? "params" : "desired";
+  if (first === "action") {
+    const same = ofAction.find((field) => field === second);
+    if (same !== undefined) return same;
+    if (second !== "confirm")
+      return kind === "rpc" ? "params" : kind === "shadow" ? "desired" : "firmware_id";
+    if (via === "shadow") return "confirm_shadow";
+    return third === "pointer" ? "confirm_pointer" : "confirm_rpc";
+  }
   if (first === "rollout") return second === "per_minute" || second === "concurrency" ? second : "stages";
+  if (first === "retry") return second === "after" ? "retry_after" : "attempts";
+  if (first === "expires_in" || first === "continuous") return first;
   return first === "pause_at" ? "failed_percent" : "name";
 }

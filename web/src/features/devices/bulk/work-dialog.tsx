@@ -3,8 +3,7 @@ import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../../../components/dialog.tsx";
 import { SubmitOrCancel } from "../../../components/form-dialog.tsx";
 import { countText } from "../../../components/number-text.ts";
-import type { DeviceJob } from "./device-work.ts";
-import { useStartJob } from "./start-job.ts";
+import { type DeviceJob, useStartJob } from "./start-job.ts";
 
 /** Properties of each dialog for work on many devices. */
 export interface DevicesDialogProps {

@@ -154,7 +154,7 @@ export function DevicesTab() {
             </Group>
             <SelectionActions
               ids={selected}
-              matching={chosen.kind === "all" ? whereText : null}
+              matching={chosen.kind === "all" && chosen.except.size === 0 ? whereText : null}
               more={hasMore}
               gathering={hasMore && (chosen.kind === "all" || gathersAll)}
               onSelectMatching={() => setChosen(allSelected)}

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { ListChecks, SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
+import { Package, SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
 import { Suspense, useState } from "react";
 import { useLocation } from "wouter";
 import { lazyView } from "../../../components/lazy-view.ts";
@@ -7,8 +7,6 @@ import { countText } from "../../../components/number-text.ts";
 import { SelectionBar } from "../../../components/selection-bar.tsx";
 import { useJobTarget } from "../shared/job-target.ts";
 
-const CallDevices = lazyView(async () => (await import("../bulk/call-devices.tsx")).CallDevices);
-const SetDesired = lazyView(async () => (await import("../bulk/set-desired.tsx")).SetDesired);
 const LabelDevices = lazyView(async () => (await import("../bulk/label-devices.tsx")).LabelDevices);
 const DeleteDevices = lazyView(async () => (await import("../bulk/delete-devices.tsx")).DeleteDevices);
 
@@ -26,16 +24,21 @@ interface SelectionActionsProps {
   readonly onClear: () => void;
 }
 
-const actions = [
-  { kind: "call", label: "Call a function", Icon: SquareTerminal },
-  { kind: "desired", label: "Set desired", Icon: SlidersHorizontal },
+/** What jobs do, and where the page of one device does it. */
+const jobs = [
+  { kind: "rpc", label: "Call a function", Icon: SquareTerminal, section: "rpc" },
+  { kind: "shadow", label: "Set desired", Icon: SlidersHorizontal, section: "shadow" },
+  { kind: "firmware", label: "Update firmware", Icon: Package, section: null },
+] as const;
+
+const dialogs = [
   { kind: "label", label: "Label", Icon: TagIcon },
   { kind: "delete", label: "Delete", Icon: Trash2, isDanger: true },
 ] as const;
 
 /** An action and the devices that were selected at its start. */
 interface StartedAction {
-  readonly kind: (typeof actions)[number]["kind"];
+  readonly kind: (typeof dialogs)[number]["kind"];
   readonly ids: readonly string[];
 }
 
@@ -46,9 +49,12 @@ export function SelectionActions(props: SelectionActionsProps) {
   const close = () => setAction(null);
   const [, setTarget] = useJobTarget();
   const [, navigate] = useLocation();
-  const makeJob = () => {
+  const begin = ({ kind, section }: (typeof jobs)[number]) => {
+    const [only = ""] = ids;
+    if (ids.size === 1 && section !== null) return navigate(`/devices/${only}/${section}`);
     setTarget(() => [...ids]);
-    navigate(`/jobs/new?${new URLSearchParams(matching === null ? { target: "ids" } : { where: matching })}`);
+    const target: Record<string, string> = matching === null ? { target: "ids" } : { where: matching };
+    navigate(`/jobs/new?${new URLSearchParams({ kind, ...target })}`);
   };
   return (
     <>
@@ -62,16 +68,19 @@ export function SelectionActions(props: SelectionActionsProps) {
               Select all that match
             </Button>
           )}
-          <Button
-            size="xs"
-            variant="subtle"
-            leftSection={<ListChecks size={16} />}
-            disabled={gathering && matching === null}
-            onClick={makeJob}
-          >
-            New job
-          </Button>
-          {actions.map(({ kind, label, Icon, ...look }) => (
+          {jobs.map((job) => (
+            <Button
+              key={job.kind}
+              size="xs"
+              variant="subtle"
+              leftSection={<job.Icon size={16} />}
+              disabled={gathering && matching === null}
+              onClick={() => begin(job)}
+            >
+              {job.label}
+            </Button>
+          ))}
+          {dialogs.map(({ kind, label, Icon, ...look }) => (
             <Button
               key={kind}
               size="xs"
@@ -87,8 +96,6 @@ export function SelectionActions(props: SelectionActionsProps) {
         </SelectionBar>
       )}
       <Suspense>
-        {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}
-        {action?.kind === "desired" && <SetDesired ids={action.ids} onClose={close} />}
         {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
         {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onStarted={onClear} />}
       </Suspense>

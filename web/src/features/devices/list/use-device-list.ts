@@ -3,6 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 import type { ApiClient } from "../../../api/api-client.ts";
 import { useApi } from "../../../api/api-context.tsx";
+import { nextCursor } from "../../../api/next-page.ts";
 import { queryKeys } from "../../../api/query-keys.ts";
 import type { DeviceConditions, DevicePage, DeviceSelection } from "../shared/device-lists.ts";
 import { type DeviceTableRow, rowOf } from "../shared/device-row.ts";
@@ -102,13 +103,4 @@ async function readPage(
     next: nextCursor(headers),
     total: total === null ? null : Number(total),
   };
-}
-
-/** The cursor of the next page, from the `Link` header; null at the end of the list. */
-export function nextCursor(headers: Headers): string | null {
-  for (const link of (headers.get("Link") ?? "").split(/,\s*(?=<)/)) {
-    const target = /^\s*<([^>]*)>.*;\s*rel="?next"?/.exec(link)?.[1];
-    if (target !== undefined) return new URL(target, "http://localhost").searchParams.get("after");
-  }
-  return null;
 }

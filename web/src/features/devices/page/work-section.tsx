@@ -1,9 +1,9 @@
 import type { Execution } from "@devmesh/contracts/model/execution";
-import { Button, Text } from "@mantine/core";
+import { Anchor, Button, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Hourglass } from "lucide-react";
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { Card } from "../../../components/card.tsx";
@@ -15,11 +15,16 @@ import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
 import { useFrames } from "../../../live/live-updates.tsx";
-import { actionText, executionLook, hasEnded, outcomeText, stateWords } from "../shared/execution-words.ts";
+import { ExecutionProgress } from "../shared/execution-progress.tsx";
+import { executionLook, hasEnded, stateText } from "../shared/execution-words.ts";
+import { useActionText } from "../shared/use-action-text.ts";
 import type { SectionProps } from "./section.ts";
 
 /** Executions that are shown; more are in the API. */
 const mostShown = 100;
+
+/** How often the progress of an update is read, in milliseconds. */
+const progressMs = 2_000;
 
 /** What waits for a device, and what it did: calls that wait until it listens. */
 export function WorkSection({ device: { id } }: SectionProps) {
@@ -33,7 +38,11 @@ export function WorkSection({ device: { id } }: SectionProps) {
     queryFn: ({ signal }) =>
       api.call("listExecutions", { params: { id }, query: { limit: mostShown }, signal }),
     staleTime: 0,
+    // No frame reports how much of a file a device has.
+    refetchInterval: ({ state: { data: held } }) =>
+      held?.some(({ stage }) => stage !== null && stage !== "reporting") && progressMs,
   });
+  const textOf = useActionText(data?.map(({ action }) => action) ?? []);
   useFrames((frames) => {
     if (frames.some((frame) => frame.id === id && frame.name === "execution"))
       void queries.invalidateQueries({ queryKey });
@@ -70,7 +79,7 @@ export function WorkSection({ device: { id } }: SectionProps) {
           <DataTable
             label="Work of the device, newest first"
             minWidth={720}
-            columns={columnsOf((execution) =>
+            columns={columnsOf(textOf, (execution) =>
               execution.state === "sent" ? setSent(execution) : cancelling.mutate(execution),
             )}
             rows={data}
@@ -80,7 +89,7 @@ export function WorkSection({ device: { id } }: SectionProps) {
       )}
       {sent !== null && (
         <Confirmation
-          title={`Cancel ${actionText(sent.action)}?`}
+          title={`Cancel ${textOf(sent.action)}?`}
           action="End it here"
           run={() => cancel(sent, true)}
           onClose={() => setSent(null)}
@@ -92,27 +101,33 @@ export function WorkSection({ device: { id } }: SectionProps) {
   );
 }
 
-function columnsOf(onCancel: (execution: Execution) => void): readonly Column<Execution>[] {
+function columnsOf(
+  textOf: (action: Execution["action"]) => string,
+  onCancel: (execution: Execution) => void,
+): readonly Column<Execution>[] {
   return [
     {
       heading: "State",
-      cell: ({ state }) => <StateBadge look={executionLook[state]}>{stateWords[state]}</StateBadge>,
+      cell: (execution) => (
+        <StateBadge look={executionLook[execution.state]}>{stateText(execution)}</StateBadge>
+      ),
     },
     {
-      heading: "Call",
-      cell: ({ action }) => (
-        <Text span size="xs" ff="monospace" lineClamp={2}>
-          {actionText(action)}
-        </Text>
-      ),
+      heading: "Work",
+      cell: ({ action, job_id }) =>
+        job_id === null ? (
+          <Text span size="xs" ff="monospace" lineClamp={2}>
+            {textOf(action)}
+          </Text>
+        ) : (
+          <Anchor component={Link} href={`/jobs/${job_id}`} size="xs" ff="monospace" lineClamp={2}>
+            {textOf(action)}
+          </Anchor>
+        ),
     },
     {
       heading: "Outcome",
-      cell: (execution) => (
-        <Text size="xs" truncate maw={320} title={outcomeText(execution)}>
-          {outcomeText(execution)}
-        </Text>
-      ),
+      cell: (execution) => <ExecutionProgress execution={execution} />,
     },
     { heading: "Created", cell: ({ created_at }) => <RelativeTime at={created_at} /> },
     {
@@ -128,7 +143,7 @@ function columnsOf(onCancel: (execution: Execution) => void): readonly Column<Ex
           <Button
             size="compact-xs"
             variant="default"
-            aria-label={`Cancel ${actionText(execution.action)}`}
+            aria-label={`Cancel ${textOf(execution.action)}`}
             onClick={() => onCancel(execution)}
           >
             Cancel

@@ -28,14 +28,48 @@ const reasons: Readonly<Record<string, string>> = {
   bad_device_reply: "the device sent an invalid answer",
   frame_too_large: "the call is too large for a frame",
   rpc_not_permitted: "the ACL does not permit it any more",
+  patch_refused: "the shadow cannot take the change",
+  not_eligible: "it is not what the firmware requires",
+  transfer_failed: "the file did not arrive whole",
+  rolled_back: "it went back to the version before",
+  other_version: "it reports another version",
+  version_unreadable: "its version cannot be read",
+  not_reported: "it has not reported what is desired",
+  not_rebooted: "it has not rebooted",
+  already_installed: "it ran the version already",
   no_answer: "it was sent, and nobody knows whether the device did it",
   device_deleted: "the device was deleted",
 };
 
-/** What the device is asked to do, in short. */
-export function actionText(action: Execution["action"]): string {
+/** The stages of what was sent. */
+export const stageWords: Readonly<Record<NonNullable<Execution["stage"]>, string>> = {
+  reporting: "reporting",
+  preparing: "preparing",
+  transferring: "transferring",
+  rebooting: "rebooting",
+  confirming: "confirming",
+};
+
+/** What is awaited in each stage. */
+const awaited: Readonly<Record<NonNullable<Execution["stage"]>, string>> = {
+  reporting: "until the device reports it",
+  preparing: "until the device says what it runs",
+  transferring: "until the device has the file",
+  rebooting: "until the device reports the version",
+  confirming: "until the version has lasted",
+};
+
+/** The state of an execution in a word: of what was sent, its stage. */
+export function stateText({ state, stage }: Pick<Execution, "state" | "stage">): string {
+  return stage !== null && state === "sent" ? stageWords[stage] : stateWords[state];
+}
+
+const ways = { url: "by URL", shadow: "by the shadow", push: "pushed" } as const;
+
+/** What the device is asked to do, in short; `file` is the name of its firmware, where it is known. */
+export function actionText(action: Execution["action"], file = "firmware"): string {
   if (action.kind === "shadow") return shadowText(action.patch);
-  if (action.kind === "firmware") return "firmware";
+  if (action.kind === "firmware") return `${file} ${ways[action.via]}`;
   return action.params === undefined ? action.func : `${action.func} ${JSON.stringify(action.params)}`;
 }
 
@@ -54,12 +88,16 @@ export function hasEnded({ state }: Pick<Execution, "state">): boolean {
 
 /** What became of an execution, or what it waits for. */
 export function outcomeText(execution: Execution): string {
-  const { state, reason, result, result_dropped, error } = execution;
+  const { state, stage, action, reason, result, result_dropped, error } = execution;
   if (state === "queued") return "until the device listens";
-  if (state === "sent") return "until the device answers";
+  if (state === "sent") return stage === null ? "until the device answers" : awaited[stage];
   if (state === "expired") return "it was never sent";
-  if (state === "succeeded")
-    return result_dropped ? "the answer was too large to keep" : JSON.stringify(result);
   const words = reason === null ? "" : (reasons[reason] ?? reason.replaceAll("_", " "));
+  if (state === "succeeded") {
+    if (reason !== null) return words;
+    if (result_dropped) return "the answer was too large to keep";
+    if (action.kind === "firmware") return "it reports the version";
+    return action.kind === "shadow" && result === null ? "it has it" : JSON.stringify(result);
+  }
   return error === null ? words : `${words}: ${error.message} (${error.code})`;
 }
