@@ -112,6 +112,7 @@ export const mesh = {
         "selectDevices",
         "readPresence",
         "readPresences",
+        "readDevice",
         "readDelta",
         "patchDevice",
         "authorize",

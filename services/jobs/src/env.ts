@@ -20,6 +20,8 @@ export const JobsEnv = ServiceEnv.extend({
   STORE_URL: z.string().min(1),
   /** How many devices are called at a time. */
   JOBS_IN_FLIGHT: wholeNumber(500, 1, 10_000),
+  /** How many devices are pushed firmware at a time. */
+  JOBS_PUSHES: wholeNumber(200, 1, 10_000),
   /** Days for which executions are kept after their end. */
   JOBS_RETENTION_DAYS: wholeNumber(30, 1, 36_500),
   /** `true`: cancels all that waits, since a restored store does not know what devices have done since. */

@@ -1,7 +1,8 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { cancelOfDevice } from "./executions/cancel-of-device.ts";
 import type { ExecutionEvents } from "./executions/execution-events.ts";
-import { patchJob } from "./rollout/rollout.ts";
+import { nextExecution } from "./executions/execution-states.ts";
+import { changeJob } from "./rollout/change-job.ts";
 import type { ExecutionStore } from "./store/execution-store.ts";
 
 /** Devices of a page. */
@@ -14,16 +15,15 @@ interface HoldOptions {
   readonly signal: AbortSignal;
 }
 
-/** Pauses all jobs and cancels all calls that wait: a restored store does not know what devices have done since. */
+/**
+ * Pauses all jobs, ends attempts to update devices, and cancels all calls that wait: a restored store does not know
+ * what devices have done since.
+ */
 export async function holdAll({ store, events, clock, signal }: HoldOptions): Promise<void> {
-  for (const { id } of await store.listOpenJobs(signal)) {
-    for (;;) {
-      const job = await store.findJob(id, signal);
-      if (job === null || job.ended_at !== null || job.state === "paused") break;
-      const by = { at: clock.now().getTime(), by: null };
-      const held = patchJob(job, { state: "paused" }, by);
-      if (held === null || (await store.changeJob({ ...held, revision: job.revision + 1 }, signal))) break;
-    }
+  const now = () => clock.now().getTime();
+  for (const { id, action } of await store.listOpenJobs(signal)) {
+    await changeJob(store, id, { state: "paused" }, { at: now(), by: null }, signal);
+    if (action.kind === "firmware") await endAttempts(id);
   }
   for (let after = ""; ; ) {
     const page = await store.listWaiting(after, pageSize, signal);
@@ -38,5 +38,18 @@ export async function holdAll({ store, events, clock, signal }: HoldOptions): Pr
     const last = page.at(-1);
     if (last === undefined) return;
     after = last;
+  }
+
+  async function endAttempts(jobId: string): Promise<void> {
+    for (;;) {
+      const listing = { job_id: jobId, state: "sent", limit: pageSize } as const;
+      const page = await store.listOfJob(listing, signal);
+      if (page.length === 0) return;
+      const at = now();
+      await store.change(
+        page.flatMap((one) => nextExecution(one, { kind: "unanswered", at }) ?? []),
+        signal,
+      );
+    }
   }
 }

@@ -13,8 +13,9 @@ import type { ExecutionEvents } from "./executions/execution-events.ts";
 import { newExecution, nextExecution } from "./executions/execution-states.ts";
 import type { DownloadMethod } from "./firmware/downloads.ts";
 import type { FirmwareMethod } from "./firmware/firmware-files.ts";
+import { changeJob } from "./rollout/change-job.ts";
 import { describeJob } from "./rollout/describe-job.ts";
-import { createStoredJob, patchJob } from "./rollout/rollout.ts";
+import { createStoredJob } from "./rollout/rollout.ts";
 import { readTarget } from "./rollout/target.ts";
 import {
   type ExecutionStore,
@@ -34,6 +35,10 @@ const sampleSize = 10;
 export interface JobsOptions {
   readonly store: ExecutionStore;
   readonly firmware: Pick<FirmwareStore, "find">;
+  /** Whether devices can download firmware: a public URL is set. */
+  readonly canDownload: boolean;
+  /** Removes what the shadow of a device offers for an execution that is about to end. */
+  readonly withdraw: (execution: StoredExecution) => Promise<void>;
   readonly devices: Pick<Client<typeof devices>, "readPresence" | "readPresences" | "selectDevices">;
   readonly events: ExecutionEvents;
   /** Is given each job that was created or changed. */
@@ -46,7 +51,7 @@ export interface JobsOptions {
 export function createJobs(
   options: JobsOptions,
 ): Omit<Implementation<typeof jobs>, FirmwareMethod | DownloadMethod> {
-  const { store, firmware, devices, events, jobChanged, newId, clock } = options;
+  const { store, firmware, canDownload, withdraw, devices, events, jobChanged, newId, clock } = options;
 
   async function checkTarget(
     { of_job }: JobTarget,
@@ -111,6 +116,7 @@ export function createJobs(
         const at = clock.now().getTime();
         const cancelled = nextExecution(execution, { kind: "cancelled", at, reason: "by_request" });
         if (cancelled === null) return ctx.fail("execution_ended");
+        if (execution.state === "sent") await withdraw(execution);
         if (!(await store.change([cancelled], ctx.signal)).has(id)) continue;
         events.changed(cancelled, execution);
         events.due([cancelled.device_id]);
@@ -151,6 +157,10 @@ export function createJobs(
           (await firmware.find(action.firmware_id, ctx.signal)) ?? ctx.fail("firmware_not_found");
         if (content === null)
           return ctx.fail("job_invalid", [{ pointer: "/action/firmware_id", detail: "has no content yet" }]);
+        if (action.via !== "push" && !canDownload) {
+          const detail = "needs OTA_PUBLIC_URL or PUBLIC_URL, where devices download";
+          return ctx.fail("job_invalid", [{ pointer: "/action/via", detail }]);
+        }
       }
       const job = createStoredJob(asked, { id: newId(), at: clock.now().getTime(), by });
       const { open, continuous } = jobLimits;
@@ -172,15 +182,11 @@ export function createJobs(
     },
 
     async changeJob({ id, patch, by }, ctx) {
-      for (;;) {
-        const job = (await store.findJob(id, ctx.signal)) ?? ctx.fail("job_not_found");
-        const next = patchJob(job, patch, { at: clock.now().getTime(), by });
-        if (next === null) return ctx.fail("job_ended");
-        const written = { ...next, revision: job.revision + 1 };
-        if (!(await store.changeJob(written, ctx.signal))) continue;
-        jobChanged(written);
-        return describeJob(written);
-      }
+      const at = clock.now().getTime();
+      const changed = await changeJob(store, id, patch, { at, by }, ctx.signal);
+      if (typeof changed === "string") return ctx.fail(changed);
+      jobChanged(changed);
+      return describeJob(changed);
     },
 
     async listJobExecutions({ id, state, limit = pageSize, after }, ctx) {

@@ -41,7 +41,8 @@ export function createJobsMetrics(registry: Registry, measured: MeasuredJobs) {
     },
   });
   return {
-    ended: counter("devmesh_jobs_ended_total", "Executions that ended.", "state", "reason"),
+    ended: counter("devmesh_jobs_ended_total", "Executions that ended.", "kind", "state", "reason"),
+    paused: counter("devmesh_jobs_paused_total", "Jobs that paused by themselves.", "why"),
     /** By the outcome of `attemptCall`, or `undelivered` and `unknown` where the bridge did not answer. */
     sends: counter("devmesh_jobs_sends_total", "Attempts.", "outcome"),
     wakeSeconds: histogram(

@@ -14,6 +14,7 @@ import type { JobsEnv } from "./env.ts";
 import { createExecutionEvents } from "./executions/execution-events.ts";
 import { createDownloads } from "./firmware/downloads.ts";
 import { createFirmwareFiles } from "./firmware/firmware-files.ts";
+import { urlOfTicket } from "./firmware/tickets.ts";
 import { holdAll } from "./hold.ts";
 import { createJobs } from "./jobs.ts";
 import { createJobsMetrics } from "./metrics.ts";
@@ -31,6 +32,7 @@ import { withJobActions } from "./store/job-actions.ts";
 import type { StoredJob } from "./store/job-store.ts";
 import { openSqliteJobsStore } from "./store/jobs-store.sqlite.ts";
 import type { JobsStore } from "./store/jobs-store.ts";
+import { createUpdates } from "./updates/updates.ts";
 
 /** How often what is queued, overdue and old is looked at, in milliseconds. */
 const sweepEveryMs = 25_000;
@@ -42,6 +44,9 @@ const removeBrokenEveryMs = 600_000;
 /** How often jobs are looked at, and the deltas of devices that have not reported, in milliseconds. */
 const jobsEveryMs = 500;
 const deltasEveryMs = 10_000;
+
+/** How often updates are taken up that another replica has begun or changed, in milliseconds. */
+const takeUpEveryMs = 2_000;
 
 const readinessTimeoutMs = 1_000;
 
@@ -71,10 +76,18 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     newId,
     clock,
   });
+  const otaUrl = env.OTA_PUBLIC_URL ?? env.PUBLIC_URL;
   const life = new AbortController();
   const common = { store, devices, clock, log, signal: life.signal };
-  const open = new OpenJobs((deviceIds) => sender.wake(deviceIds), clock);
-  const onChanged = (after: StoredExecution, before: StoredExecution) => open.count(after, before);
+  const open = new OpenJobs(
+    (deviceIds) => sender.wake(deviceIds),
+    () => updates.pushRoom,
+    clock,
+  );
+  const onChanged = (after: StoredExecution, before: StoredExecution) => {
+    open.count(after, before);
+    updates.changed(after);
+  };
   const events = createExecutionEvents({ publisher, onChanged, clock });
   const changes = createJobEvents(publisher, clock);
   if (env.JOBS_HOLD) await holdAll({ store, events, clock, signal: stopping });
@@ -91,30 +104,45 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     countOpen: () => store.countOpen(life.signal),
     countFirmwareBytes: () => opened.firmware.sumUploads(life.signal),
   });
+  const mayBegin = () => leads() && bus.connected;
   const sender = createCallSender({
     ...common,
     gate: open,
     bridge: clients["rpc-bridge"],
     events,
-    mayBegin: () => leads() && bus.connected,
+    beginUpdates: (due) => updates.begin(due),
+    mayBegin,
     maxInFlight: env.JOBS_IN_FLIGHT,
     metrics,
   });
   const shadows = createShadowChanges({ ...common, open, settle: sender.settle, events, leads });
+  const updates = createUpdates({
+    ...common,
+    firmware: firmwareStore,
+    bridge: clients["rpc-bridge"],
+    open,
+    settle: sender.settle,
+    tried: sender.tried,
+    events,
+    mayBegin,
+    maxPushes: env.JOBS_PUSHES,
+    urlOf: (ticket) => urlOfTicket(otaUrl ?? "", ticket),
+  });
   const sweeps = createSweeps({
     ...common,
     sender,
-    overdueChange: shadows.overdue,
+    overdue: { shadow: shadows.overdue, firmware: updates.overdue },
     leads,
     retentionDays: env.JOBS_RETENTION_DAYS,
   });
-  const save = createSaveJob({ ...common, open, events: changes });
+  const save = createSaveJob({ ...common, open, events: changes, metrics });
   const runner = createJobRunner({
     ...common,
     open,
     planner: createPlanner({ ...common, open, events, save, newId }),
     wakeOnline: sweeps.wakeOnline,
     events,
+    withdraw: updates.withdraw,
     save,
     leads,
   });
@@ -129,6 +157,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
       online({ id }) {
         if (!leads()) return;
         sender.connected(id);
+        updates.online(id);
         runner.connected(id);
       },
     },
@@ -144,18 +173,23 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     },
     { mode: "each" },
   );
-  let updates: ActiveSubscription | undefined;
+  let reports: ActiveSubscription | undefined;
   /** Subscribes to changes of devices, which are many, while a job awaits reports. */
   async function followReports(): Promise<void> {
-    if (!leads() || !shadows.awaits) {
-      await updates?.stop();
-      updates = undefined;
+    if (!leads() || !(shadows.awaits || updates.awaitsReports)) {
+      await reports?.stop();
+      reports = undefined;
       return;
     }
-    updates ??= subscribe(
+    reports ??= subscribe(
       bus,
       { events: deviceEvents, names: ["updated"] },
-      { updated: ({ device }) => shadows.updated(device) },
+      {
+        updated({ device }) {
+          shadows.updated(device);
+          updates.updated(device.id);
+        },
+      },
       { mode: "each" },
     );
   }
@@ -170,6 +204,8 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     repeat(runner.work, { everyMs: jobsEveryMs, ...whileRunning }),
     repeat(shadows.send, { everyMs: jobsEveryMs, ...whileRunning }),
     repeat(shadows.readDeltas, { everyMs: deltasEveryMs, ...whileRunning }),
+    repeat(updates.look, { everyMs: jobsEveryMs, ...whileRunning }),
+    repeat(updates.takeUp, { everyMs: takeUpEveryMs, ...whileRunning }),
     repeat(followReports, { everyMs: jobsEveryMs, ...whileRunning }),
   ]);
 
@@ -186,7 +222,15 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   return {
     implementation: mapStoreErrors(
       {
-        ...createJobs({ ...common, firmware: firmwareStore, events, jobChanged, newId }),
+        ...createJobs({
+          ...common,
+          firmware: firmwareStore,
+          canDownload: otaUrl !== undefined,
+          withdraw: updates.withdraw,
+          events,
+          jobChanged,
+          newId,
+        }),
         ...firmware.implementation,
         ...createDownloads({ store, firmware: firmwareStore, events }),
       },
@@ -195,9 +239,9 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     ready: () => opened.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
       await Promise.all([connecting.stop(), due.stop(), repeated]);
-      await updates?.stop();
+      await reports?.stop();
       // What was begun is settled before another replica leads.
-      const settled = sender.stop();
+      const settled = Promise.all([updates.stop(), sender.stop()]);
       await Promise.race([settled, clock.sleep(Math.max(0, env.DRAIN_MS - drainMarginMs))]);
       life.abort(new Error("the service stops"));
       await settled;

@@ -26,6 +26,7 @@ export function newExecution(device_id: string, more: Partial<StoredExecution> =
     reason: null,
     stage: null,
     percent: null,
+    update: null,
     attempts: 0,
     max_attempts: 1,
     retry: retryOfCalls,

@@ -3,7 +3,7 @@ import { deviceEvents, devices } from "@devmesh/contracts/devices";
 import { jobs } from "@devmesh/contracts/jobs";
 import type { Execution } from "@devmesh/contracts/model/execution";
 import type { Job, JobPatch, JobTarget, JobTrial } from "@devmesh/contracts/model/job";
-import type { JsonObject } from "@devmesh/contracts/model/json";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { ShadowPatch } from "@devmesh/contracts/model/shadow";
 import { type CallAttempt, rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls } from "@devmesh/contracts/topology";
@@ -27,14 +27,21 @@ interface FakeDevice {
   /** Whether it has subscribed to its calls. */
   listens: boolean;
   /** What it answers to a call; it may wait. */
-  answer: (func: string) => CallAttempt | Promise<CallAttempt>;
+  answer: (func: string, params: Json | undefined) => CallAttempt | Promise<CallAttempt>;
   /** The functions that it was sent, in order. */
   readonly received: string[];
+  /** Those of them of which an event was published. */
+  readonly loud: string[];
   /** The functions of its ACL. */
   permitted: readonly string[];
   /** Its shadow; what a job desires replaces what was desired before. */
   desired: JsonObject;
   reported: JsonObject;
+  /** Times of what it reported. */
+  reportedAt: JsonObject;
+  labels: readonly string[];
+  /** One more with each change of its shadow. */
+  version: number;
   /** What a change of its shadow waits for. */
   patch?: () => Promise<unknown>;
 }
@@ -58,7 +65,7 @@ export interface JobsFixture extends AsyncDisposable {
   readJob(id: string): Promise<Job>;
   changeJob(id: string, patch: JobPatch): Promise<Job>;
   listJobs(): Promise<readonly Job[]>;
-  tryTarget(target: JobTarget): Promise<JobTrial>;
+  tryTarget(target: JobTarget, firmware_id?: string): Promise<JobTrial>;
   /** Page by page, in the order of the rollout. */
   listJobExecutions(
     id: string,
@@ -96,6 +103,27 @@ const deltaOf = ({ desired, reported }: FakeDevice): JsonObject =>
     ),
   );
 
+/** A merge patch (RFC 7396) applied. */
+function merged(target: JsonObject, patch: JsonObject): JsonObject {
+  const all = { ...target };
+  for (const [name, value] of Object.entries(patch)) {
+    const before = all[name];
+    if (value === null) delete all[name];
+    else all[name] = isJsonObject(value) ? merged(isJsonObject(before) ? before : {}, value) : value;
+  }
+  return all;
+}
+
+/** The times of the leaves of a state. */
+function timesOf(state: JsonObject, timestamp: number): JsonObject {
+  return Object.fromEntries(
+    Object.entries(state).map(([name, value]) => [
+      name,
+      isJsonObject(value) ? timesOf(value, timestamp) : { timestamp },
+    ]),
+  );
+}
+
 const call = () => createCallContext({ timeoutMs: 10_000 });
 
 /** Starts a broker and the fakes; the store is a SQLite file unless `storeUrl` is given. */
@@ -124,15 +152,23 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
       readPresences: async ({ ids }) => ({ online: ids.filter((id) => known.get(id)?.online) }),
       async selectDevices({ where, ids, after = "", limit }, context) {
         if (where.labels?.all?.includes("unreadable")) return context.fail("too_many_scans");
-        const all = [...known.keys()].filter((id) => id > after && (ids?.includes(id) ?? true)).sort();
+        const wanted = where.labels?.all ?? [];
+        const all = [...known.keys()]
+          .filter((id) => id > after && (ids?.includes(id) ?? true))
+          .filter((id) => wanted.every((label) => find(id).labels.includes(label)))
+          .sort();
         const items = all.slice(0, limit);
         return { next: all.length > limit ? (items.at(-1) ?? null) : null, items };
       },
-      async patchDevice({ id, patch }) {
+      readDevice: async ({ id }) => ({ etag: "1", device: shown(id, find(id)) as never }),
+      async patchDevice({ id, patch }, context) {
         const device = find(id);
         await device.patch?.();
-        const { state } = ShadowPatch.parse(patch.shadow);
-        device.desired = state?.desired ?? device.desired;
+        const { state, version } = ShadowPatch.parse(patch.shadow);
+        if (version !== undefined && version !== device.version)
+          return context.fail("version_conflict", { version: device.version });
+        device.desired = merged(device.desired, state?.desired ?? {});
+        device.version++;
         return { etag: "1", device: shown(id, device) as never };
       },
       readDelta: async ({ id }) => ({
@@ -149,20 +185,22 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
     ofBridge,
     rpcBridge,
     fakeContract(rpcBridge, {
-      async attemptCall({ device_id, method }) {
+      async attemptCall({ device_id, method, params, quiet }) {
         const device = known.get(device_id);
         if (!device?.listens) return { sent: false, outcome: "nobody_listens" };
         device.received.push(method);
-        return await device.answer(method);
+        if (!quiet) device.loud.push(method);
+        return await device.answer(method, params);
       },
     }),
   );
   await Promise.all([ofDevices.flush(), ofBridge.flush()]);
   const ofDevicesClient = createClient(ofDevices, calls(jobs, ["dropDevice"]));
-  const shown = (id: string, { desired, reported }: FakeDevice) => {
-    const device = fakeDevice(id);
+  const shown = (id: string, { desired, reported, reportedAt, version, online }: FakeDevice) => {
+    const device = fakeDevice(id, { online });
     const state = { desired, reported, delta: deltaOf(find(id)) };
-    return { ...device, shadow: { ...device.shadow, state } };
+    const metadata = { desired: {}, reported: reportedAt };
+    return { ...device, shadow: { ...device.shadow, state, metadata, version } };
   };
   const client = createClient(
     ofGateway,
@@ -187,9 +225,13 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
         listens: false,
         answer: () => answered,
         received: [],
+        loud: [],
         permitted: [],
         desired: {},
         reported: {},
+        reportedAt: {},
+        labels: [],
+        version: 1,
         ...more,
       };
       known.set(id, device);
@@ -205,6 +247,7 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
         ...broker.environmentOf("jobs"),
         STORE_URL: storeUrl ?? `sqlite:${join(folder.path, "jobs.db")}`,
         OPS_PORT: "0",
+        PUBLIC_URL: "https://mesh.example.com/",
         ...env,
       }),
     create: (device_id, more) =>
@@ -227,7 +270,8 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
     readJob: (id) => client.readJob({ id }, call()),
     changeJob: (id, patch) => client.changeJob({ id, patch, by }, call()),
     listJobs: async () => (await client.listJobs({}, call())).items,
-    tryTarget: (target) => client.tryTarget({ target }, call()),
+    tryTarget: (target, firmware_id) =>
+      client.tryTarget({ target, ...(firmware_id !== undefined && { firmware_id }) }, call()),
     async listJobExecutions(id, more = {}) {
       const found: Execution[] = [];
       for (let after: string | null | undefined; after !== null; ) {
@@ -239,7 +283,8 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
       return found;
     },
     async report(id, reported) {
-      const device = Object.assign(find(id), { reported });
+      const device = Object.assign(find(id), { reported, reportedAt: timesOf(reported, Date.now()) });
+      device.version++;
       await events.updated({ id, timestamp: new Date().toISOString(), device: shown(id, device) });
     },
     async drop(device_id) {

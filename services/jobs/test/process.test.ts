@@ -2,11 +2,13 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { describeFirmware } from "./firmware.suite.ts";
 import { startJobsFixture } from "./jobs-fixture.ts";
 import { describeRollouts } from "./rollout.suite.ts";
+import { describeUpdates } from "./updates.suite.ts";
 import { describeWaitingCalls } from "./waiting-calls.suite.ts";
 
 describeWaitingCalls("SQLite", startJobsFixture);
 describeFirmware("SQLite", startJobsFixture);
 describeRollouts("SQLite", startJobsFixture);
+describeUpdates("SQLite", startJobsFixture);
 
 describeOverMongodb("processes over MongoDB", (mongodb) => {
   const startOverMongodb = async () => {
@@ -23,4 +25,5 @@ describeOverMongodb("processes over MongoDB", (mongodb) => {
   describeWaitingCalls("MongoDB", startOverMongodb);
   describeFirmware("MongoDB", startOverMongodb);
   describeRollouts("MongoDB", startOverMongodb);
+  describeUpdates("MongoDB", startOverMongodb);
 });

@@ -10,6 +10,7 @@ export function describeExecution(stored: StoredExecution): Execution {
     retry: ____,
     place: _____,
     ticket: ______,
+    update: _______,
     ...shown
   } = stored;
   return {

@@ -14,8 +14,8 @@ const leftForCalls = 25;
 /** Publishes changes of executions; best effort. */
 export interface ExecutionEvents {
   /**
-   * Publishes an execution that was created, without `before`, or has ended; beyond 50 a second nothing. Every change
-   * that this replica stores is passed here.
+   * Publishes an execution that was created, without `before`, has ended, or is an update that went on; beyond 50 a
+   * second nothing. Every change that this replica stores is passed here.
    */
   changed(execution: StoredExecution, before?: StoredExecution): void;
   /** Wakes the replica that sends. */
@@ -38,7 +38,7 @@ export function createExecutionEvents({
   return {
     changed(execution, before) {
       if (before !== undefined && execution.job_id !== null) onChanged(execution, before);
-      if (before !== undefined && execution.ended_at === null) return;
+      if (before !== undefined && execution.ended_at === null && !hasGoneOn(execution, before)) return;
       const nowMs = clock.monotonicMs();
       if (execution.job_id !== null && budget.tokens("all", nowMs) <= leftForCalls) return;
       if (!budget.tryTake("all", nowMs)) return;
@@ -50,4 +50,10 @@ export function createExecutionEvents({
     },
     due: (deviceIds) => void publisher.due({ device_ids: [...deviceIds] }),
   };
+}
+
+/** Whether an update is in another stage, or has more of its file. */
+function hasGoneOn(after: StoredExecution, before: StoredExecution): boolean {
+  const isNews = after.stage !== before.stage || after.percent !== before.percent;
+  return after.action.kind === "firmware" && isNews;
 }

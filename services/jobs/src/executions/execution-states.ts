@@ -20,6 +20,7 @@ export const newExecution = {
   due_at: null,
   not_before: 0,
   ticket: null,
+  update: null,
   revision: 1,
 } as const satisfies Partial<StoredExecution>;
 
@@ -33,6 +34,8 @@ type AnsweredAttempt = Extract<
 export type ExecutionEvent =
   /** An attempt begins; it counts as unanswered at `dueAt`. */
   | { readonly kind: "claimed"; readonly at: number; readonly dueAt: number }
+  /** It is not begun before `until`, since the device is busy otherwise. */
+  | { readonly kind: "postponed"; readonly until: number }
   /** Nothing of the attempt left the mesh: it never was. */
   | { readonly kind: "put_back" }
   | { readonly kind: "answered"; readonly at: number; readonly answer: AnsweredAttempt }
@@ -40,6 +43,16 @@ export type ExecutionEvent =
   | { readonly kind: "patched"; readonly dueAt: number }
   /** The shadow is as it was to be. */
   | { readonly kind: "reported"; readonly at: number }
+  /** An update is further than it was; what is absent stays. */
+  | ({ readonly kind: "progressed" } & UpdateProgress)
+  /** The device runs the firmware, or did before. */
+  | { readonly kind: "installed"; readonly at: number; readonly reason: "already_installed" | null }
+  | {
+      readonly kind: "update_failed";
+      readonly at: number;
+      readonly reason: ExecutionReason;
+      readonly error?: StoredExecution["error"];
+    }
   /** What was sent got no answer, and nobody knows whether it ran. */
   | { readonly kind: "unanswered"; readonly at: number }
   /** It cannot be sent. */
@@ -47,6 +60,19 @@ export type ExecutionEvent =
   /** Its time is over. */
   | { readonly kind: "expired"; readonly at: number }
   | { readonly kind: "cancelled"; readonly at: number; readonly reason: ExecutionReason };
+
+/** How an update has changed. Stages follow each other, and a percentage only grows. */
+type UpdateProgress = Partial<Pick<StoredExecution, "stage" | "percent" | "ticket" | "update">> & {
+  readonly dueAt?: number;
+};
+
+/** The stages of an update, in their order. */
+const updateStages: readonly StoredExecution["stage"][] = [
+  "preparing",
+  "transferring",
+  "rebooting",
+  "confirming",
+];
 
 /** The execution after an event, one revision later; null where its state does not allow the event. */
 export function nextExecution(execution: StoredExecution, event: ExecutionEvent): StoredExecution | null {
@@ -56,15 +82,22 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
       if (state !== "queued") return null;
       return changed(execution, {
         state: "sent",
-        stage: null,
+        stage: execution.action.kind === "firmware" ? "preparing" : null,
+        percent: null,
+        update: null,
         attempts: attempts + 1,
         sent_at: event.at,
         due_at: event.dueAt,
       });
+    case "postponed":
+      return state === "queued" ? changed(execution, { not_before: event.until }) : null;
     case "put_back":
       if (state !== "sent") return null;
       return changed(execution, {
         state: "queued",
+        stage: null,
+        percent: null,
+        update: null,
         attempts: attempts - 1,
         sent_at: attempts === 1 ? null : execution.sent_at,
         due_at: null,
@@ -76,6 +109,19 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
       return changed(execution, { stage: "reporting", due_at: event.dueAt });
     case "reported":
       return state === "sent" ? ended(execution, event.at, { state: "succeeded" }) : null;
+    case "progressed":
+      return state === "sent" ? progressed(execution, event) : null;
+    case "installed":
+      return state === "sent"
+        ? ended(execution, event.at, { state: "succeeded", reason: event.reason })
+        : null;
+    case "update_failed": {
+      if (state !== "sent") return null;
+      const end = { state: "failed", reason: event.reason, error: event.error ?? null } as const;
+      // It would roll back again.
+      if (event.reason === "rolled_back") return ended(execution, event.at, end);
+      return endedOrAgain(execution, event.at, end);
+    }
     case "unanswered":
       if (state !== "sent") return null;
       return endedOrAgain(execution, event.at, { state: "timed_out", reason: missing(execution) });
@@ -99,7 +145,23 @@ function changed(execution: StoredExecution, change: Change): StoredExecution {
 }
 
 function ended(execution: StoredExecution, at: number, change: Change): StoredExecution {
-  return changed(execution, { stage: null, due_at: null, ended_at: at, ...change });
+  return changed(execution, { stage: null, update: null, due_at: null, ended_at: at, ...change });
+}
+
+function progressed(
+  execution: StoredExecution,
+  { stage = execution.stage, percent = execution.percent, ...event }: UpdateProgress,
+): StoredExecution | null {
+  const { action, ticket, update } = execution;
+  const isForward = updateStages.indexOf(stage) >= updateStages.indexOf(execution.stage);
+  if (action.kind !== "firmware" || !isForward || (percent ?? -1) < (execution.percent ?? -1)) return null;
+  return changed(execution, {
+    stage,
+    percent,
+    ticket: event.ticket ?? ticket,
+    update: event.update ?? update,
+    due_at: event.dueAt ?? execution.due_at,
+  });
 }
 
 /** The end, or another attempt where the execution has one left after such an end and there is time. */
@@ -112,12 +174,14 @@ function endedOrAgain(
   const again = at + retry.after_ms;
   if (!retry.on.includes(end.state) || attempts >= max_attempts || again >= expires_at)
     return ended(execution, at, end);
-  return changed(execution, { state: "queued", stage: null, due_at: null, not_before: again });
+  const waiting = { stage: null, percent: null, update: null, due_at: null } as const;
+  return changed(execution, { state: "queued", ...waiting, not_before: again });
 }
 
 /** What a device did not do in time. */
-function missing({ action }: StoredExecution): ExecutionReason {
-  return action.kind === "shadow" ? "not_reported" : "no_answer";
+function missing({ action, stage, update }: StoredExecution): ExecutionReason {
+  if (action.kind === "shadow") return "not_reported";
+  return stage === "rebooting" && update?.gone === false ? "not_rebooted" : "no_answer";
 }
 
 function answered(

@@ -31,6 +31,8 @@ export interface JobRunnerOptions {
   /** Wakes those of these devices that are online. */
   readonly wakeOnline: (deviceIds: readonly string[]) => Promise<void>;
   readonly events: Pick<ExecutionEvents, "changed">;
+  /** Removes what the shadow of a device offers for an execution that is about to end. */
+  readonly withdraw: (execution: StoredExecution) => Promise<void>;
   /** Writes a job; false where it was changed meanwhile, which is read next. */
   readonly save: SaveJob;
   readonly leads: () => boolean;
@@ -40,7 +42,7 @@ export interface JobRunnerOptions {
 
 /** Runs the jobs of the mesh, in the replica that leads. Each method rejects with its failure, and is repeated. */
 export function createJobRunner(options: JobRunnerOptions) {
-  const { store, open, planner, wakeOnline, events, save, leads, clock, signal } = options;
+  const { store, open, planner, wakeOnline, events, withdraw, save, leads, clock, signal } = options;
   const connected = new Set<string>();
   const now = () => clock.now().getTime();
 
@@ -102,6 +104,7 @@ export function createJobRunner(options: JobRunnerOptions) {
     while (leads()) {
       const page = await store.listOfJob({ job_id: job.id, state, limit: cancelBatchSize }, signal);
       if (page.length === 0) return;
+      if (state === "sent") await Promise.all(page.map(withdraw));
       const at = now();
       const changes = page.flatMap((before): (readonly [StoredExecution, StoredExecution])[] => {
         const next = nextExecution(before, { kind: "cancelled", at, reason: "job_cancelled" });

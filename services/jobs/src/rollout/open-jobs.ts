@@ -33,10 +33,13 @@ type Wake = (deviceIds: readonly string[]) => void;
 export class OpenJobs implements JobGate {
   readonly #open = new Map<string, OpenJob>();
   readonly #wake: Wake;
+  readonly #pushRoom: () => number;
   readonly #clock: Clock;
 
-  constructor(wake: Wake, clock: Clock) {
+  /** `pushRoom`: how many more devices may be pushed a file, of all jobs. */
+  constructor(wake: Wake, pushRoom: () => number, clock: Clock) {
     this.#wake = wake;
+    this.#pushRoom = pushRoom;
     this.#clock = clock;
   }
 
@@ -76,20 +79,22 @@ export class OpenJobs implements JobGate {
   /** Counts an execution that was created or has changed. */
   count(after: StoredExecution, before?: StoredExecution): void {
     const open = this.#open.get(after.job_id ?? "");
-    if (open === undefined || before?.state === after.state) return;
+    if (open === undefined) return;
+    if (after.state === "queued" && after.not_before > 0)
+      open.retryAt = Math.min(open.retryAt, after.not_before);
+    if (before?.state === after.state) return;
     open.changes++;
     const counts = { ...open.counts, [after.state]: open.counts[after.state] + 1 };
     if (before !== undefined) counts[before.state]--;
     open.counts = counts;
-    if (after.state === "queued" && after.not_before > 0)
-      open.retryAt = Math.min(open.retryAt, after.not_before);
     if (before?.state === "sent") this.wakeRefused(open);
   }
 
   /** Wakes devices for which there is room now. */
   wakeRefused(open: OpenJob): void {
     if (!mayBegin(open)) return;
-    const ids = [...open.refused].slice(0, roomIn(open));
+    const room = isPush(open) ? Math.min(roomIn(open), this.#pushRoom()) : roomIn(open);
+    const ids = [...open.refused].slice(0, room);
     for (const id of ids) open.refused.delete(id);
     if (ids.length > 0) this.#wake(ids);
   }
@@ -101,18 +106,24 @@ export class OpenJobs implements JobGate {
 
   admit(due: readonly StoredExecution[]): StoredExecution[] {
     const room = new Map<string, number>();
+    let pushes = this.#pushRoom();
     return due.filter(({ job_id, device_id }) => {
       if (job_id === null) return true;
       const open = this.#open.get(job_id);
       if (open === undefined || !mayBegin(open)) return false;
       const left = room.get(job_id) ?? roomIn(open);
       room.set(job_id, left - 1);
-      if (left > 0) return true;
+      const isFull = isPush(open) && --pushes < 0;
+      if (left > 0 && !isFull) return true;
       if (open.refused.size < maxRefused) open.refused.add(device_id);
       else open.walkedTo = -1;
       return false;
     });
   }
+}
+
+function isPush({ job: { action } }: OpenJob): boolean {
+  return action.kind === "firmware" && action.via === "push";
 }
 
 /** How many more executions of a job may be under way. */

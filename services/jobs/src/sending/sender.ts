@@ -13,7 +13,7 @@ import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import type { ExecutionEvents } from "../executions/execution-events.ts";
 import { type ExecutionEvent, nextExecution } from "../executions/execution-states.ts";
 import type { JobsMetrics } from "../metrics.ts";
-import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
+import { type ExecutionStore, laneOf, type StoredExecution } from "../store/execution-store.ts";
 import { createUnsubscribedDevices } from "./unsubscribed-devices.ts";
 
 /** Devices of one look-up, and for how long they gather, in milliseconds. */
@@ -60,6 +60,8 @@ export interface CallSenderOptions {
   readonly bridge: Pick<Client<typeof rpcBridge>, "attemptCall">;
   readonly devices: Pick<Client<typeof devices>, "authorize">;
   readonly events: Pick<ExecutionEvents, "changed">;
+  /** Begins updates of firmware, of devices that may listen. */
+  readonly beginUpdates: (due: readonly StoredExecution[]) => Promise<void>;
   /** Whether this replica may begin attempts. */
   readonly mayBegin: () => boolean;
   readonly maxInFlight: number;
@@ -70,6 +72,9 @@ export interface CallSenderOptions {
   readonly signal: AbortSignal;
 }
 
+/** An execution, and what happened to it. */
+type Happened = readonly [StoredExecution, ExecutionEvent];
+
 /** Sends what is due to devices that may listen. */
 export interface CallSender {
   /** Devices that may listen now, or whose last execution has ended. */
@@ -78,8 +83,13 @@ export interface CallSender {
   connected(deviceId: string): void;
   /** Whether a device that is connected may be tried now. */
   mayTry(deviceId: string): boolean;
-  /** Stores what happened to executions, and wakes their devices. Resolves when it is stored. */
-  settle(happened: readonly (readonly [StoredExecution, ExecutionEvent])[]): Promise<void>;
+  /** A device was sent a frame, or nobody listened. */
+  tried(deviceId: string, isListening: boolean): void;
+  /**
+   * Stores what happened to executions, and wakes devices that are free. Resolves, when it is stored, with each
+   * execution as it is then; null for one that has changed otherwise, or whose state does not allow it.
+   */
+  settle(happened: readonly Happened[]): Promise<readonly (StoredExecution | null)[]>;
   readonly inFlight: number;
   /** Begins nothing more, and resolves when all attempts have ended and are stored. */
   stop(): Promise<void>;
@@ -87,7 +97,8 @@ export interface CallSender {
 
 /** Claims executions, calls devices through the bridge and stores what became of it. */
 export function createCallSender(options: CallSenderOptions): CallSender {
-  const { store, gate, bridge, devices, events, mayBegin, metrics, clock, log, signal } = options;
+  const { store, gate, bridge, devices, events, beginUpdates, mayBegin, metrics, clock, log, signal } =
+    options;
   const running = new RunningTasks();
   const rate = new TokenBuckets({ size: sendsPerSecond, refill: sendsPerSecond, maxBuckets: 1 });
   const woken = new Set<string>();
@@ -103,7 +114,7 @@ export function createCallSender(options: CallSenderOptions): CallSender {
   let ended: {
     readonly execution: StoredExecution;
     readonly event: ExecutionEvent;
-    readonly stored: () => void;
+    readonly stored: (after: StoredExecution | null) => void;
   }[] = [];
 
   function wake(deviceIds: readonly string[]): void {
@@ -156,7 +167,9 @@ export function createCallSender(options: CallSenderOptions): CallSender {
       const waiting = new Set(due.map(({ device_id }) => device_id));
       for (const id of ids) if (!waiting.has(id)) forget(id);
       const permitted = await onlyPermitted(due);
-      await claim(gate.admit(permitted));
+      const admitted = gate.admit(permitted);
+      await claim(admitted);
+      await beginUpdates(admitted.filter(({ action }) => action.kind === "firmware"));
     }
   }
 
@@ -238,21 +251,25 @@ export function createCallSender(options: CallSenderOptions): CallSender {
       mostInFlight = Math.max(leastInFlight, Math.floor(mostInFlight / 2));
       raisedAtMs = clock.monotonicMs();
     }
-    if (outcome === "nobody_listens") unsubscribed.nobodyListens(device_id);
-    else forget(device_id);
+    tried(device_id, outcome !== "nobody_listens");
     await settle([[execution, event]]);
   }
 
-  function settle(happened: readonly (readonly [StoredExecution, ExecutionEvent])[]): Promise<void> {
+  function tried(deviceId: string, isListening: boolean): void {
+    if (isListening) forget(deviceId);
+    else unsubscribed.nobodyListens(deviceId);
+  }
+
+  function settle(happened: readonly Happened[]): Promise<readonly (StoredExecution | null)[]> {
     const all = happened.map(
       ([execution, event]) =>
-        new Promise<void>((stored) => {
+        new Promise<StoredExecution | null>((stored) => {
           if (ended.length === 0) clock.schedule(settleMs, () => running.add(store_()));
           ended.push({ execution, event, stored });
           if (ended.length >= batchSize) running.add(store_());
         }),
     );
-    return Promise.all(all).then(() => undefined);
+    return Promise.all(all);
   }
 
   /** Stores the gathered outcomes, however long the store is away. */
@@ -274,14 +291,23 @@ export function createCallSender(options: CallSenderOptions): CallSender {
       clock,
       signal,
     }).catch(() => new Set<string>());
+    const after = new Map<StoredExecution, StoredExecution>();
     for (const { before, next } of changes) {
       if (!stored.has(next.id)) continue;
-      if (next.ended_at !== null) metrics.ended.inc({ state: next.state, reason: next.reason ?? "" });
+      after.set(before, next);
+      if (next.ended_at !== null) {
+        const { action, state, reason } = next;
+        metrics.ended.inc({ kind: action.kind, state, reason: reason ?? "" });
+      }
       events.changed(next, before);
     }
-    for (const { stored: resolve } of batch) resolve();
+    for (const { execution, stored: resolve } of batch) resolve(after.get(execution) ?? null);
     // The next one of a device may begin; one that nobody listens to has its own time.
-    wake(batch.filter(({ event }) => event.kind !== "put_back").map(({ execution }) => execution.device_id));
+    const free = batch.filter(({ execution, event }) => {
+      const lane = laneOf(after.get(execution) ?? execution);
+      return event.kind !== "put_back" && (lane === null || lane !== laneOf(execution));
+    });
+    wake(free.map(({ execution }) => execution.device_id));
   }
 
   const now = () => clock.now().getTime();
@@ -294,6 +320,7 @@ export function createCallSender(options: CallSenderOptions): CallSender {
       unsubscribed.connected(deviceId);
     },
     mayTry: unsubscribed.mayTry,
+    tried,
     settle,
     get inFlight() {
       return inFlight;

@@ -28,8 +28,10 @@ export interface SweepOptions {
   >;
   readonly devices: Pick<Client<typeof devices>, "readPresences">;
   readonly sender: Pick<CallSender, "wake" | "mayTry" | "settle">;
-  /** What becomes of a change of a shadow that is past its time. */
-  readonly overdueChange: (execution: StoredExecution) => Promise<ExecutionEvent>;
+  /** What becomes of a change of a shadow, and of an update, that is past its time. */
+  readonly overdue: Readonly<
+    Record<"shadow" | "firmware", (execution: StoredExecution) => Promise<ExecutionEvent>>
+  >;
   readonly leads: () => boolean;
   readonly retentionDays: number;
   readonly clock: Clock;
@@ -38,7 +40,7 @@ export interface SweepOptions {
 
 /** What no event reports: a lost event, the end of a time, an old execution. Each rejects with its failure. */
 export function createSweeps(options: SweepOptions) {
-  const { store, devices, sender, overdueChange, leads, retentionDays, clock, signal } = options;
+  const { store, devices, sender, overdue, leads, retentionDays, clock, signal } = options;
 
   /** Wakes those of these devices that are online. */
   async function wakeOnline(deviceIds: readonly string[]): Promise<void> {
@@ -50,8 +52,8 @@ export function createSweeps(options: SweepOptions) {
 
   async function endOf(execution: StoredExecution, at: number): Promise<ExecutionEvent> {
     if (execution.state === "queued") return { kind: "expired", at };
-    if (execution.action.kind === "shadow") return overdueChange(execution);
-    return { kind: "unanswered", at };
+    const { kind } = execution.action;
+    return kind === "rpc" ? { kind: "unanswered", at } : overdue[kind](execution);
   }
 
   return {

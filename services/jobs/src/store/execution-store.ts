@@ -1,6 +1,19 @@
 import type { Execution } from "@devmesh/contracts/model/execution";
 import type { JobStore } from "./job-store.ts";
 
+/** What is known of an attempt to update a device, once the version before is read. Times are Unix milliseconds. */
+interface UpdateState {
+  /** The version before; null where the device reported none. */
+  readonly from: string | null;
+  /** Whether the device was away since it had the whole file. */
+  readonly gone: boolean;
+  /** Whether it has reported the new version. */
+  readonly seen: boolean;
+  /** The version that it reports, null for none, and since when; null where it was away after that. */
+  readonly version: string | null;
+  readonly since: number | null;
+}
+
 /** An execution as it is stored. Times are Unix milliseconds. */
 export interface StoredExecution
   extends Pick<
@@ -36,6 +49,8 @@ export interface StoredExecution
   readonly not_before: number;
   /** Digest of the ticket of the last attempt that had one, also after the end; null for none. */
   readonly ticket: string | null;
+  /** Of firmware, while it is sent and beyond `preparing`; else null. */
+  readonly update: UpdateState | null;
 }
 
 /** A stored execution, and whether its device is still the one that it was created for. */
@@ -133,11 +148,16 @@ export interface ExecutionStore extends JobStore {
 
 /**
  * A key that one execution has at a time: the device that a sent execution keeps busy. A change of the shadow keeps no
- * device busy, so its job is added; no device id has a slash. Null for one that waits or has ended.
+ * device busy, nor does firmware that a device fetches by its shadow or has got, so its job is added; no device id has
+ * a slash. Null for one that waits or has ended.
  */
-export function laneOf({ state, device_id, job_id, action }: StoredExecution): string | null {
+export function laneOf({ state, stage, device_id, job_id, action }: StoredExecution): string | null {
   if (state !== "sent") return null;
-  return action.kind === "shadow" ? `${device_id}/${job_id}` : device_id;
+  const isFree =
+    action.kind === "shadow" ||
+    (action.kind === "firmware" &&
+      (action.via === "shadow" || stage === "rebooting" || stage === "confirming"));
+  return isFree ? `${device_id}/${job_id}` : device_id;
 }
 
 /** When the execution ended, for calls alone: their age removes them. */
@@ -168,6 +188,6 @@ export const retryOfCalls: StoredExecution["retry"] = { on: ["timed_out"], after
 
 /** An execution of the JSON that an adapter wrote; those of an earlier release have fewer members. */
 export function readExecution(document: string): StoredExecution {
-  const absent = { job_id: null, stage: null, percent: null, place: 0, retry: retryOfCalls, ticket: null };
-  return { ...absent, ...JSON.parse(document) };
+  const absent = { job_id: null, stage: null, percent: null, ticket: null, update: null };
+  return { ...absent, place: 0, retry: retryOfCalls, ...JSON.parse(document) };
 }

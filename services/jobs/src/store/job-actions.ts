@@ -74,10 +74,12 @@ export function commonPart({ action, retry, created_by }: StoredJob): Common {
   };
 }
 
-/** An execution as it is written: of its action the kind alone, on which its lane depends. */
+/** An execution as it is written: of its action that alone on which its lane depends. */
 function cut(execution: StoredExecution): StoredExecution {
   if (execution.job_id === null) return execution;
   const { action, retry: _, max_attempts: __, created_by: ___, ...own } = execution;
+  const { kind } = action;
+  const kept = kind === "firmware" ? { kind, via: action.via } : { kind };
   // Read again by `whole` alone, which adds what is missing.
-  return { ...own, action: { kind: action.kind } as Action } as StoredExecution;
+  return { ...own, action: kept as Action } as StoredExecution;
 }
