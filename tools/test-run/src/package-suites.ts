@@ -20,13 +20,14 @@ export const endToEnd = "@devmesh/e2e";
 const longest = [
   "launcher",
   "rpc-bridge",
+  "jobs",
+  "web",
+  "service-kit",
   "gateway",
   "device-broker",
   "data",
-  "service-kit",
   "keys",
   "devices",
-  "supervisor",
   // Containers change the interfaces of the network, at which a browser of `e2e` drops its requests.
   "k8s",
 ].map((name) => `@devmesh/${name}`);
@@ -38,8 +39,19 @@ interface Package {
   readonly directory: string;
 }
 
-/** Files of tests that only `--all` runs: they take minutes, or need MongoDB, a cluster or containers. */
-export const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-cut", "replicas"];
+/**
+ * Files of tests that only `--all` runs: they take minutes, need MongoDB, a cluster or containers, or check a copy of
+ * the whole repository.
+ */
+export const slow = [
+  "broker-went-back",
+  "cluster",
+  "containers",
+  "full-disk",
+  "new-service",
+  "power-cut",
+  "replicas",
+];
 
 /** The end-to-end suites that ran. */
 export interface EndToEndRun {
@@ -49,10 +61,13 @@ export interface EndToEndRun {
   readonly ran: number;
 }
 
+/** Jest workers of `e2e`, and packages that run beside it with a worker each: one uses a third of a core. */
+const endToEndWorkers = 3;
+const packagesBeside = 3;
+
 /**
- * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: four jest
- * workers run on two cores, two for `e2e`, and two packages with one each; until `checks`, which compute, has resolved,
- * one package. Returns null if `e2e` was not among them.
+ * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute; until
+ * `checks`, which compute, has resolved, a package less runs. Returns null if `e2e` was not among them.
  */
 export async function runPackageSuites(run: TestRun, checks: Promise<void>): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);
@@ -74,11 +89,12 @@ export async function runPackageSuites(run: TestRun, checks: Promise<void>): Pro
     }
   };
   const first = async () => {
-    const ran = long === undefined ? null : await runSuites(run, long, { workers: 2, leftOut });
-    await Promise.all([work(), work()]);
+    const ran = long === undefined ? null : await runSuites(run, long, { workers: endToEndWorkers, leftOut });
+    await Promise.all(Array.from({ length: endToEndWorkers }, work));
     return ran;
   };
-  const [ran] = await Promise.all([first(), checks.then(work), work()]);
+  const beside = Array.from({ length: packagesBeside - 1 }, work);
+  const [ran] = await Promise.all([first(), checks.then(work), ...beside]);
   return long === undefined || ran === null ? null : { directory: long.directory, ran };
 }
 
