@@ -1,3 +1,4 @@
+import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import type { ExecutionReason } from "@devmesh/contracts/model/execution";
 import type { CallAttempt } from "@devmesh/contracts/rpc-bridge";
 import type { StoredExecution } from "../store/execution-store.ts";
@@ -117,7 +118,8 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
         : null;
     case "update_failed": {
       if (state !== "sent") return null;
-      const end = { state: "failed", reason: event.reason, error: event.error ?? null } as const;
+      const { reason } = event;
+      const end = { state: "failed", reason, error: withoutSecrets(event.error ?? null) } as const;
       // It would roll back again.
       if (event.reason === "rolled_back") return ended(execution, event.at, end);
       return endedOrAgain(execution, event.at, end);
@@ -176,6 +178,11 @@ function endedOrAgain(
     return ended(execution, at, end);
   const waiting = { stage: null, percent: null, update: null, due_at: null } as const;
   return changed(execution, { state: "queued", ...waiting, not_before: again });
+}
+
+/** The device's words may hold the URL that it was given. */
+function withoutSecrets(error: StoredExecution["error"]): StoredExecution["error"] {
+  return error && { ...error, message: redactSecrets(error.message) };
 }
 
 /** What a device did not do in time. */
