@@ -12,6 +12,7 @@ import { rpc } from "./one-mesh/rpc.suite.ts";
 import { shadow } from "./one-mesh/shadow.suite.ts";
 import { specTables } from "./one-mesh/spec-tables.suite.ts";
 import { topicIsolation } from "./one-mesh/topic-isolation.suite.ts";
+import { updates } from "./one-mesh/updates.suite.ts";
 import { waitingCalls } from "./one-mesh/waiting-calls.suite.ts";
 
 /*
@@ -36,6 +37,7 @@ const suites = [
   waitingCalls,
   firmware,
   jobs,
+  updates,
   deletion,
   shadow,
   presence,

@@ -1,25 +1,10 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { systemErrorCode } from "@devmesh/supervisor/process/errors";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { expect, test } from "@jest/globals";
+import { contentOf, filesBelow } from "../../src/files.ts";
 import { asAnyone, asMaster, enrolDevice, registerCustomer } from "../../src/tenant.ts";
-
-async function filesBelow(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-}
-
-/** What a file holds; null when it has been deleted. */
-async function contentOf(file: string): Promise<Buffer | null> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-}
 
 /** What is stored and logged at the level `trace`. */
 export function secrets(shared: () => TestMesh): void {
