@@ -1,10 +1,6 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { createApiClient } from "../src/api/api-client.ts";
 import { ApiProblem } from "../src/api/api-problem.ts";
 import { type DeviceOutcome, forEachDevice } from "../src/features/devices/bulk/for-each-device.ts";
-import { labelDevice } from "../src/features/devices/shared/patch-device.ts";
-import { deviceOf } from "./devices.ts";
-import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
 
 const ids = Array.from({ length: 20 }, (_, at) => `device-${at}`);
 
@@ -91,32 +87,5 @@ describe("a device for which the gateway has no room", () => {
     cancelling.abort();
     await ended;
     expect(outcomes).toEqual([]);
-  });
-});
-
-describe("labelling", () => {
-  test("keeps the labels that others set meanwhile", async () => {
-    let labels = ["old"];
-    let writes = 0;
-    await using server = await startHttpServer(async (request, response) => {
-      const { shadow } = deviceOf("a");
-      const answer = () =>
-        sendJson(response, 200, deviceOf("a", { shadow: { ...shadow, tags: { labels } } }), {
-          ETag: `"${labels}"`,
-        });
-      if (request.method === "GET") return answer();
-      const body = JSON.parse(await bodyOf(request)) as { shadow: { tags: { labels: string[] } } };
-      writes += 1;
-      if (writes === 1) labels = [...labels, "theirs"];
-      if (request.headers["if-match"] !== `"${labels}"`) return void response.writeHead(412).end();
-      labels = body.shadow.tags.labels;
-      answer();
-    });
-    const api = createApiClient({ origin: server.origin, key: "mk" });
-    const signal = new AbortController().signal;
-    const change = { add: ["ours"], remove: ["old"] };
-    expect(await labelDevice(api, "a", change, signal)).toEqual(["theirs", "ours"]);
-    expect(await labelDevice(api, "a", change, signal)).toEqual(["theirs", "ours"]);
-    expect(writes).toBe(2);
   });
 });

@@ -73,6 +73,16 @@ describe("a job as it is typed", () => {
     });
   });
 
+  test("changes single labels", () => {
+    const labels = { ...typed, kind: "labels", add: ["site-7"] } as const;
+    expect(readJob(labels).body?.action).toEqual({
+      kind: "shadow",
+      patch: { labels: { add: ["site-7"] } },
+    });
+    expect(Object.keys(readJob({ ...labels, remove: ["site-7"] }).faults)).toEqual(["remove"]);
+    expect(readJob({ ...labels, add: [] }).body).toBeNull();
+  });
+
   test("has its faults at the fields that they come from", () => {
     const faultsOf = (changes: Partial<TypedJob>) => Object.keys(readJob({ ...typed, ...changes }).faults);
     expect(faultsOf({ where: "labl:barn:" })).toEqual(["where"]);

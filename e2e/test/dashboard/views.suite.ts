@@ -47,7 +47,6 @@ const views: Readonly<Record<string, string>> = {
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices", "Add device"],
   ["/devices?filter=lyon&sort=name&direction=descending", "Save view"],
-  ["/devices", "Select roof-east", "Label"],
   ["/devices", "Select roof-east", "Delete"],
   ["/firmware", "Upload firmware", "More"],
   ["/keys", "Create key"],

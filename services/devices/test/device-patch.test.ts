@@ -1,4 +1,5 @@
 import type { devices } from "@devmesh/contracts/devices";
+import type { JsonObject } from "@devmesh/contracts/model/json";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { type Context, createCallContext } from "@devmesh/service-kit/rpc/context";
@@ -101,5 +102,32 @@ test("a device that is deleted between the check and the write is not written", 
   const { one, published } = replicas({ ...store, replace });
   await expect(write(one, "x")).rejects.toThrow("device_not_found");
   expect(published).toEqual([]);
+  await store.close();
+});
+
+test("labels are added and removed beside those of others, also by two replicas at once", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  await store.insert(newDevice("a"), null, context().signal);
+  const { one, other, published } = replicas(store);
+  const labels = async () => (await store.find("a", context().signal))?.shadow.tags.labels;
+  const change = (patch: ReturnType<typeof createPatchDevice>, body: JsonObject) =>
+    patch({ id: "a", principal: { kind: "master" }, patch: body }, context());
+  const members = Array.from({ length: 10 }, (_, at) => at);
+  await change(one, { shadow: { tags: { labels: ["old", "kept"], site: 1 } } });
+  await Promise.all(
+    members.flatMap((at) => [
+      change(one, { labels: { add: [`one${at}`], remove: ["old"] } }),
+      change(other, { labels: { add: [`other${at}`] } }),
+    ]),
+  );
+  const expected = ["kept", ...members.flatMap((at) => [`one${at}`, `other${at}`])];
+  expect((await labels())?.toString().split(",").toSorted()).toEqual(expected.toSorted());
+  const writes = published.length;
+  await change(one, { labels: { add: ["kept"], remove: ["never"] } });
+  expect(published).toHaveLength(writes);
+  await change(one, { shadow: { tags: null }, labels: { add: ["new"] } });
+  expect((await store.find("a", context().signal))?.shadow.tags).toEqual({ labels: ["new"] });
+  await expect(change(one, { labels: {} })).rejects.toThrow("invalid_device");
+  await expect(change(one, { labels: { add: ["x"], remove: ["x"] } })).rejects.toThrow("invalid_device");
   await store.close();
 });

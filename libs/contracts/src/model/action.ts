@@ -2,6 +2,7 @@ import { z } from "zod";
 import { FunctionName, ShadowPointer } from "./acl.ts";
 import { durationBetween } from "./duration.ts";
 import { isJsonObject, JsonObject, JsonValue } from "./json.ts";
+import { LabelChanges } from "./labels.ts";
 import { checkStructure } from "./shadow-structure.ts";
 import type { ViolationList } from "./violation.ts";
 
@@ -36,8 +37,12 @@ const ShadowActionPatch = z
       .meta({ id: "ShadowActionState", description: "Changes of the state." })
       .optional(),
     tags: JsonObject.optional().describe("Merged into `tags` (RFC 7396)."),
+    labels: LabelChanges.optional().describe("Applied to `tags.labels`; the labels of others stay."),
   })
-  .refine(({ state, tags }) => state !== undefined || tags !== undefined, "must have `state` or `tags`")
+  .refine(
+    ({ state, tags, labels }) => state !== undefined || tags !== undefined || labels !== undefined,
+    "must have `state`, `tags` or `labels`",
+  )
   .refine(isSmall, tooLarge)
   .meta({ id: "ShadowActionPatch", description: "Changes of the shadow of each device." });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Acl, defaultAcl } from "./acl.ts";
 import { DeviceId } from "./device-id.ts";
+import { LabelChanges } from "./labels.ts";
 import { Shadow, ShadowPatch, shadowExample } from "./shadow.ts";
 import { Timestamp } from "./time.ts";
 
@@ -111,6 +112,7 @@ export const DevicePatch = z
     name: DeviceName.optional(),
     acl: Acl.optional().describe("Replaces the old one whole."),
     shadow: ShadowPatch.optional().describe("Merged into the shadow."),
+    labels: LabelChanges.optional().describe("Applied to `tags.labels` after `shadow`."),
   })
   .meta({
     id: "DevicePatch",

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { devices } from "@devmesh/contracts/devices";
 import type { DevicePatch } from "@devmesh/contracts/model/device";
+import { changedLabels, labelsOf } from "@devmesh/contracts/model/labels";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
@@ -50,12 +51,13 @@ export function createPatchDevice({
         if ((checked.patch.shadow?.version ?? version) !== version)
           return ctx.fail("version_conflict", { version });
 
-        const changed = changeDevice(device, checked.patch, clock.now().getTime());
+        const patch = withLabels(device, checked.patch);
+        const changed = changeDevice(device, patch, clock.now().getTime());
         if (changed === device) {
           return { etag: etagOf(device), device: describeDeviceFor(principal, device, presence) };
         }
         const oversized = new ViolationList();
-        checkSectionSizes(changed.shadow, checked.patch.shadow ?? {}, oversized);
+        checkSectionSizes(changed.shadow, patch.shadow ?? {}, oversized);
         if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
 
         if (!(await store.replace(changed, device.revision, ctx.signal))) continue;
@@ -77,10 +79,25 @@ function isOfEarlierDevice(takenAt: string | undefined, device: StoredDevice): b
   return takenAt !== undefined && Date.parse(takenAt) < device.created_at - clockSkewMs;
 }
 
+/** A patch in which the labels are a part of the tags. */
+type PlainPatch = Omit<DevicePatch, "labels">;
+
+/** Applies changes of labels to those that a device has, or gets by the patch; nothing is written where none change. */
+function withLabels({ shadow: { tags } }: StoredDevice, { labels, ...patch }: DevicePatch): PlainPatch {
+  if (labels === undefined) return patch;
+  const given = patch.shadow?.tags;
+  // Null empties the tags: so does null for each of them.
+  const written = given === null ? Object.fromEntries(Object.keys(tags).map((tag) => [tag, null])) : given;
+  const before = labelsOf({ ...tags, ...written });
+  const after = changedLabels(before, labels);
+  if (isDeepStrictEqual(after, before)) return patch;
+  return { ...patch, shadow: { ...patch.shadow, tags: { ...written, labels: after } } };
+}
+
 /** The device after the patch, at the next revision; itself when the patch writes no shadow and changes nothing. */
 function changeDevice(
   device: StoredDevice,
-  { shadow: write, ...members }: DevicePatch,
+  { shadow: write, ...members }: PlainPatch,
   timestamp: number,
 ): StoredDevice {
   const shadow = write && writesShadow(write) ? applyPatch(device.shadow, write, timestamp) : device.shadow;

@@ -60,9 +60,10 @@ export function createShadowChanges(options: ShadowChangesOptions) {
     const { device_id: id } = execution;
     const principal = { kind: "master" } as const;
     // What zod gives of a patch is JSON.
-    const shadow = action.patch as JsonObject;
+    const { labels, ...shadow } = action.patch as JsonObject;
+    const patch = { ...(Object.keys(shadow).length > 0 && { shadow }), ...(labels && { labels }) };
     try {
-      const { device } = await devices.patchDevice({ id, principal, patch: { shadow } }, call);
+      const { device } = await devices.patchDevice({ id, principal, patch }, call);
       const { state } = Patched.parse(device).shadow;
       const desired = action.wait_for_report ? action.patch.state?.desired : undefined;
       if (desired === undefined || isReported(desired, state.delta ?? {}))

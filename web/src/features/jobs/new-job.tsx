@@ -7,6 +7,7 @@ import {
   NumberInput,
   SegmentedControl,
   Stack,
+  TagsInput,
   Text,
   Textarea,
   TextInput,
@@ -36,6 +37,7 @@ const defaults = { where: "", of_job: "", target: "where", kind: "rpc", firmware
 const kinds = [
   { value: "rpc", label: "Call a function" },
   { value: "shadow", label: "Set desired" },
+  { value: "labels", label: "Label" },
   { value: "firmware", label: "Update firmware" },
 ] as const;
 
@@ -79,7 +81,7 @@ export function NewJobPage() {
   // Start waits for a dry run of what is in the form.
   const trial = trying.data?.json === json ? trying.data.trial : null;
   /** Faults of what was typed; those of empty fields only show once the form is tried. */
-  const faultOf = (name: keyof TypedJob) => (values[name] !== "" ? faults[name] : undefined);
+  const faultOf = (name: keyof TypedJob) => (values[name].toString() !== "" ? faults[name] : undefined);
   const field = (name: keyof TypedJob) => ({ ...form.getInputProps(name), error: faultOf(name) });
   return (
     <Page title="New job" above={<Link href="/jobs">Jobs</Link>}>
@@ -109,6 +111,12 @@ export function NewJobPage() {
                   minRows={2}
                   {...field("params")}
                 />
+              </>
+            )}
+            {values.kind === "labels" && (
+              <>
+                <TagsInput label="Add" description="Press Enter after each." {...field("add")} />
+                <TagsInput label="Remove" description="Press Enter after each." {...field("remove")} />
               </>
             )}
             {values.kind === "shadow" && (

@@ -10,12 +10,14 @@ import { typedDuration } from "./typed-duration.ts";
 /** A job as it is typed; a text may be empty for the default. */
 export interface TypedJob extends Pace {
   readonly name: string;
-  readonly kind: "rpc" | "shadow" | "firmware";
+  readonly kind: "rpc" | "shadow" | "labels" | "firmware";
   readonly func: string;
   /** JSON; empty for none. */
   readonly params: string;
   /** JSON. */
   readonly desired: string;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
   readonly firmware_id: string;
   readonly via: "url" | "shadow" | "push";
   /** Function that answers the version, and the pointer into its result. */
@@ -52,6 +54,8 @@ export const emptyJob: TypedJob = {
   func: "",
   params: "",
   desired: "",
+  add: [],
+  remove: [],
   firmware_id: "",
   via: "url",
   confirm_rpc: "",
@@ -141,6 +145,7 @@ function targetOf({ target, where, ids, of_job }: TypedJob, faults: Faults): unk
 function actionOf(typed: TypedJob, faults: Faults): unknown {
   const { kind, func, params, desired } = typed;
   if (kind === "firmware") return firmwareOf(typed);
+  if (kind === "labels") return labelsOf(typed);
   if (kind === "rpc") {
     const { value, error } = paramsIn(params);
     if (error !== null) Object.assign(faults, { params: error });
@@ -151,6 +156,11 @@ function actionOf(typed: TypedJob, faults: Faults): unknown {
   else if (!isJsonObject(parsed.value) || Object.keys(parsed.value).length === 0)
     Object.assign(faults, { desired: "A JSON object with at least one member is needed." });
   return { kind, patch: { state: { desired: parsed.kind === "fault" ? {} : parsed.value } } };
+}
+
+function labelsOf({ add, remove }: TypedJob): unknown {
+  const labels = { ...(add.length > 0 && { add }), ...(remove.length > 0 && { remove }) };
+  return { kind: "shadow", patch: { labels } };
 }
 
 function firmwareOf(typed: TypedJob): unknown {
@@ -180,6 +190,7 @@ function fieldOf(path: readonly PropertyKey[], { kind, target, via }: TypedJob):
   if (first === "action") {
     const same = ofAction.find((field) => field === second);
     if (same !== undefined) return same;
+    if (kind === "labels") return path.includes("remove") ? "remove" : "add";
     if (second !== "confirm")
       return kind === "rpc" ? "params" : kind === "shadow" ? "desired" : "firmware_id";
     if (via === "shadow") return "confirm_shadow";

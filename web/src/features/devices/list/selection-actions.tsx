@@ -7,7 +7,6 @@ import { countText } from "../../../components/number-text.ts";
 import { SelectionBar } from "../../../components/selection-bar.tsx";
 import { useJobTarget } from "../shared/job-target.ts";
 
-const LabelDevices = lazyView(async () => (await import("../bulk/label-devices.tsx")).LabelDevices);
 const DeleteDevices = lazyView(async () => (await import("../bulk/delete-devices.tsx")).DeleteDevices);
 
 /** Properties of {@link SelectionActions}. */
@@ -28,25 +27,15 @@ interface SelectionActionsProps {
 const jobs = [
   { kind: "rpc", label: "Call a function", Icon: SquareTerminal, section: "rpc" },
   { kind: "shadow", label: "Set desired", Icon: SlidersHorizontal, section: "shadow" },
+  { kind: "labels", label: "Label", Icon: TagIcon, section: null },
   { kind: "firmware", label: "Update firmware", Icon: Package, section: null },
 ] as const;
-
-const dialogs = [
-  { kind: "label", label: "Label", Icon: TagIcon },
-  { kind: "delete", label: "Delete", Icon: Trash2, isDanger: true },
-] as const;
-
-/** An action and the devices that were selected at its start. */
-interface StartedAction {
-  readonly kind: (typeof dialogs)[number]["kind"];
-  readonly ids: readonly string[];
-}
 
 /** Actions for the selected devices. */
 export function SelectionActions(props: SelectionActionsProps) {
   const { ids, matching, more, gathering, onSelectMatching, onClear } = props;
-  const [action, setAction] = useState<StartedAction | null>(null);
-  const close = () => setAction(null);
+  /** The devices that were selected when their deletion was asked for; null before. */
+  const [deleted, setDeleted] = useState<readonly string[] | null>(null);
   const [, setTarget] = useJobTarget();
   const [, navigate] = useLocation();
   const begin = ({ kind, section }: (typeof jobs)[number]) => {
@@ -80,24 +69,22 @@ export function SelectionActions(props: SelectionActionsProps) {
               {job.label}
             </Button>
           ))}
-          {dialogs.map(({ kind, label, Icon, ...look }) => (
-            <Button
-              key={kind}
-              size="xs"
-              variant="subtle"
-              leftSection={<Icon size={16} />}
-              disabled={gathering}
-              data-danger={"isDanger" in look || undefined}
-              onClick={() => setAction({ kind, ids: [...ids] })}
-            >
-              {label}
-            </Button>
-          ))}
+          <Button
+            size="xs"
+            variant="subtle"
+            leftSection={<Trash2 size={16} />}
+            disabled={gathering}
+            data-danger
+            onClick={() => setDeleted([...ids])}
+          >
+            Delete
+          </Button>
         </SelectionBar>
       )}
       <Suspense>
-        {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
-        {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onStarted={onClear} />}
+        {deleted !== null && (
+          <DeleteDevices ids={deleted} onClose={() => setDeleted(null)} onStarted={onClear} />
+        )}
       </Suspense>
     </>
   );

@@ -1,4 +1,4 @@
-import { labelsOf } from "@devmesh/contracts/model/labels";
+import { type LabelChanges, labelsOf } from "@devmesh/contracts/model/labels";
 import { Popover, TextInput, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -7,7 +7,6 @@ import { useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { showToast } from "../../../components/toast.tsx";
-import { labelDevice } from "../shared/patch-device.ts";
 import styles from "./device-labels.module.css";
 import type { SectionProps } from "./section.ts";
 
@@ -19,8 +18,8 @@ export function DeviceLabels({ device }: SectionProps) {
   const [typed, setTyped] = useState("");
   // The change is relative: labels that others set meanwhile stay.
   const labelling = useMutation({
-    mutationFn: (change: { readonly add: string[]; readonly remove: string[] }) =>
-      labelDevice(api, device.id, change, AbortSignal.timeout(30_000)),
+    mutationFn: (labels: LabelChanges) =>
+      api.call("patchDevice", { params: { id: device.id }, body: { labels } }),
     onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.device(device.id), exact: true }),
     onError: (error) =>
       showToast({ title: "The labels were not changed", text: error.message, failed: true }),
@@ -29,7 +28,7 @@ export function DeviceLabels({ device }: SectionProps) {
     const label = typed.trim();
     field.close();
     setTyped("");
-    if (label !== "") labelling.mutate({ add: [label], remove: [] });
+    if (label !== "") labelling.mutate({ add: [label] });
   };
   return (
     <span className={styles.labels}>
@@ -42,7 +41,7 @@ export function DeviceLabels({ device }: SectionProps) {
             type="button"
             aria-label={`Remove the label ${label}`}
             disabled={labelling.isPending}
-            onClick={() => labelling.mutate({ add: [], remove: [label] })}
+            onClick={() => labelling.mutate({ remove: [label] })}
           >
             <X size={12} />
           </button>

@@ -1,4 +1,5 @@
 import type { Execution, ExecutionState } from "@devmesh/contracts/model/execution";
+import type { LabelChanges } from "@devmesh/contracts/model/labels";
 import type { StateLook } from "../../../components/state.tsx";
 
 export const stateWords: Readonly<Record<ExecutionState, string>> = {
@@ -76,9 +77,23 @@ export function actionText(action: Execution["action"], file = "firmware"): stri
 function shadowText({
   state,
   tags,
+  labels,
 }: Extract<Execution["action"], { readonly kind: "shadow" }>["patch"]): string {
-  const parts = [state && `desired ${JSON.stringify(state.desired)}`, tags && `tags ${JSON.stringify(tags)}`];
+  const parts = [
+    state && `desired ${JSON.stringify(state.desired)}`,
+    tags && `tags ${JSON.stringify(tags)}`,
+    labels && labelText(labels),
+  ];
   return parts.filter((part) => part !== undefined).join(", ");
+}
+
+/** "label site-7, without new". */
+function labelText({ add = [], remove = [] }: LabelChanges): string {
+  const parts = [
+    ...(add.length > 0 ? [`label ${add.join(", ")}`] : []),
+    ...remove.map((label) => `without ${label}`),
+  ];
+  return parts.join(", ");
 }
 
 /** Whether the state is final. */

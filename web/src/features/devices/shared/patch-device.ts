@@ -1,5 +1,4 @@
 import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
-import { labelsOf } from "@devmesh/contracts/model/labels";
 import type { ApiClient } from "../../../api/api-client.ts";
 import { ApiProblem } from "../../../api/api-problem.ts";
 
@@ -34,28 +33,4 @@ export async function patchDevice(
       if (attempt === attempts || !(error instanceof ApiProblem) || error.status !== 412) throw error;
     }
   }
-}
-
-/** Changes of labels. */
-interface Labelling {
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
-}
-
-/** Changes the labels of a device, and keeps concurrent changes of others. Returns its labels. */
-export async function labelDevice(
-  api: ApiClient,
-  id: string,
-  { add, remove }: Labelling,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  let labels: string[] = [];
-  const relabel = ({ shadow }: Device) => {
-    const before = labelsOf(shadow.tags);
-    labels = [...new Set([...before, ...add])].filter((label) => !remove.includes(label));
-    const same = labels.length === before.length && labels.every((label, at) => label === before[at]);
-    return same ? null : { shadow: { tags: { labels } } };
-  };
-  await patchDevice(api, id, relabel, signal);
-  return labels;
 }
