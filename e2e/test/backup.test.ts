@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { copyFile, cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,27 +37,35 @@ const overSqlite: Procedure = {
     const { stdout } = await promisify(execFile)(process.execPath, [script, "backup", folder], {
       env: { ...process.env, DATA_DIR: dataDir, STORE_URL: "" },
     });
-    for (const store of ["devices.db", "keys.db", "data.db"])
+    for (const store of ["devices.db", "keys.db", "data.db", "jobs.db"])
       expect(stdout).toMatch(new RegExp(`^wrote ${join(folder, store)}, [1-9][\\d,.]* [KM]B$`, "m"));
     expect(stdout).toContain(`not copied: ${join(dataDir, "installation.json")}`);
   },
   async destroy() {},
   async restore({ dataDir }, { devices, others }) {
     await copyFile(join(devices, "devices.db"), join(dataDir, "devices.db"));
-    for (const store of ["keys.db", "data.db"]) await copyFile(join(others, store), join(dataDir, store));
+    for (const store of ["keys.db", "data.db", "jobs.db"])
+      await copyFile(join(others, store), join(dataDir, store));
   },
 };
 
 const databasesOf = ({ storeUrl = "" }: TestMesh) => {
   const name = new URL(storeUrl).pathname.slice(1);
-  return { all: `${name}_`, devices: `${name}_devices`, keys: `${name}_keys`, data: `${name}_data` };
+  return {
+    all: `${name}_`,
+    devices: `${name}_devices`,
+    keys: `${name}_keys`,
+    data: `${name}_data`,
+    jobs: `${name}_jobs`,
+  };
 };
 
 const overMongodb: Procedure = {
   store: "mongodb",
   async backUp(mesh, folder) {
-    const { devices, keys, data } = databasesOf(mesh);
+    const { devices, keys, data, jobs } = databasesOf(mesh);
     await dump?.dump({ database: devices }, folder);
+    await dump?.dump({ database: jobs }, folder);
     await dump?.dump({ database: keys }, folder);
     await dump?.dump({ database: data, except: "state" }, folder);
     await dump?.dump({ database: data, only: "state" }, folder);
@@ -65,10 +74,10 @@ const overMongodb: Procedure = {
     await mongodb?.dropDatabases(databasesOf(mesh).all);
   },
   async restore(mesh, from) {
-    const { devices, keys, data } = databasesOf(mesh);
+    const { devices, keys, data, jobs } = databasesOf(mesh);
     await using folder = await tempFolder();
     await cp(join(from.devices, devices), join(folder.path, devices), { recursive: true });
-    for (const name of [keys, data]) {
+    for (const name of [keys, data, jobs]) {
       await cp(join(from.others, name), join(folder.path, name), { recursive: true });
     }
     await dump?.restore(folder.path);
@@ -123,6 +132,8 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
         records: await read("data?filter=db/meter/"),
         customers: await read("customers"),
         views: await read("views"),
+        firmware: await read("firmware"),
+        jobs: await read("jobs"),
       };
     };
     const isOnline = async (of: TestMesh) => (await asMaster(of).get("devices/meter")).json.online === true;
@@ -137,6 +148,13 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
       });
       await asMaster(first).post("views", { name: "Roof", query: "where=tags%2Fsite%3Aroof" });
       const customer = await registerCustomer(first, "ann@example.com");
+      const image = Buffer.from("version=2.0.0");
+      const firmwareId = await uploadFirmware(first, image);
+      // Of a device that never connects: it waits in the backup, too.
+      await enrolDevice(first, "cellar");
+      const action = { kind: "firmware", firmware_id: firmwareId, via: "push" };
+      await asMaster(first).post("jobs", { target: { ids: ["cellar"] }, action });
+      await eventually(async () => (await asMaster(first).get("jobs")).json[0]?.released === 1);
       // Stays, so that it is online in the backup and back at once after its restoration.
       const device = await meter.connect();
       for (const kwh of [17, 18, 19]) await device.publish("db/meter/kwh", String(kwh), 1);
@@ -162,6 +180,9 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
       expect(await everythingOf(second)).toEqual(before);
       const delta = await again.awaitMessage("meter/shadow/delta");
       expect(JSON.parse(delta.payload).state).toEqual({ rate: 5 });
+      const content = `${second.url}/api/v2/firmware/${firmwareId}/content`;
+      const authorized = { headers: { Authorization: `Bearer ${second.masterKey}` } };
+      expect(await (await fetch(content, authorized)).text()).toBe(image.toString());
       const holders = {
         [meter.deviceKey]: "device",
         [meter.publicKey]: "m/device",
@@ -211,6 +232,15 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
       });
     }, 180_000);
   });
+}
+
+/** Uploads firmware, and returns its id. */
+async function uploadFirmware(mesh: TestMesh, image: Buffer): Promise<string> {
+  const sha256 = createHash("sha256").update(image).digest("hex");
+  const master = asMaster(mesh);
+  const { json } = await master.post("firmware", { name: "pump", version: "2", size: image.length, sha256 });
+  expect((await master.post(`firmware/${json.id}/content`, image)).json).toMatchObject({ ready: true });
+  return json.id;
 }
 
 /** The numbers that the device `busy` published, in the order of storing. */

@@ -199,7 +199,13 @@ export function describeRollouts(adapter: string, start: () => Promise<JobsFixtu
       mesh.add("asleep");
       expect(await mesh.tryTarget({ where: {} })).toMatchObject({ devices: 4, online: 3, not_found: 0 });
       const trial = await mesh.tryTarget({ ids: ["d0", "nobody", "asleep", "d0"] });
-      expect(trial).toEqual({ devices: 3, online: 1, not_found: 1, sample: ["asleep", "d0"] });
+      expect(trial).toEqual({
+        devices: 3,
+        online: 1,
+        not_found: 1,
+        not_eligible: 0,
+        sample: ["asleep", "d0"],
+      });
       expect(await mesh.listJobs()).toHaveLength(1);
     });
 

@@ -382,7 +382,7 @@ export function deviceCalls(shared: SharedBridge): void {
         expect(device.messages.filter(({ topic }) => topic === "pump/rpc")).toHaveLength(1);
       });
 
-      test("is published as the event rpc_in, with its params", async () => {
+      test("is published as the event rpc_in, with its params, unless it is quiet", async () => {
         const events: object[] = [];
         const listening = subscribe(
           shared.mesh.tester,
@@ -392,6 +392,8 @@ export function deviceCalls(shared: SharedBridge): void {
         );
         await shared.mesh.tester.flush();
         await answering("pump", () => ({ result: true }));
+        const quiet = { device_id: "pump", method: "OTA.Write", params: { data: "AAAA" }, quiet: true };
+        expect(await shared.mesh.attempt(quiet)).toEqual({ sent: true, outcome: "result", result: true });
         await shared.mesh.call({ device_id: "pump", method: "Fan.Set", params: [1] });
         await eventually(() => events.length > 0);
         expect(events).toMatchObject([{ id: "pump", func: "Fan.Set", params: [1] }]);
