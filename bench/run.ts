@@ -24,6 +24,7 @@ const byName: Readonly<Record<string, string>> = {
   attack: "6",
   "frame-delivery": "1",
   jobs: "",
+  "job-plan": "100000",
   strangers: "30",
 };
 
