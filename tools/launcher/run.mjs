@@ -10,6 +10,7 @@ const programs = {
   secrets: { path: "tools/launcher/src/deployment/print-secrets.ts", ownSession: false },
   device: { path: "tools/simulator/src/device.ts", ownSession: false },
   fleet: { path: "tools/simulator/src/fleet.ts", ownSession: false },
+  firmware: { path: "tools/launcher/src/release-firmware.ts", ownSession: false, lean: false },
   screenshots: { path: "e2e/src/screenshots/main.ts", ownSession: false, lean: false },
   test: { path: "tools/test-run/src/run-tests.ts", ownSession: false, lean: false },
   cluster: { path: "k8s/src/cluster/main.ts", ownSession: false, lean: false },

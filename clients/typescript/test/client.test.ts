@@ -17,6 +17,7 @@ import {
   DevmeshProblem,
   DevmeshUnreachable,
 } from "../src/client.ts";
+import { firmwareRelease } from "./firmware-release.suite.ts";
 
 let mesh: TestMesh;
 let devmesh: DevmeshClient;
@@ -47,6 +48,8 @@ const refusalOf = async (work: Promise<unknown>) => {
   if (!(error instanceof DevmeshProblem)) throw new Error("it was not refused");
   return error;
 };
+
+firmwareRelease(() => mesh);
 
 describe("firmware", () => {
   const content = Buffer.from(Uint8Array.from({ length: 600_000 }, (_, at) => (at * 3) % 253));
