@@ -57,9 +57,9 @@ const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices/roof-east/credentials", "Replace the token"],
 ];
 
-/** A number with a point before its decimals or commas between its thousands, a date with slashes, half a day. */
+/** A number with a point before its decimals or two commas between its thousands, a date with slashes, half a day. */
 const englishForm =
-  /(?<![\w.,:/-])(?:\d+\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3})+)(?![\w.,:/-])|\d\/\d{1,2}\/\d|\d [AP]M\b/;
+  /(?<![\w.,:/-])(?:\d+\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3}){2,})(?![\w.,:/-])|\d\/\d{1,2}\/\d|\d [AP]M\b/;
 
 const germanForms: Readonly<Record<string, RegExp>> = {
   decimals: /(?<![\d.])\d+,\d{1,2}(?!\d)/,
@@ -193,8 +193,8 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
     }, 180_000);
 
     test("are searched by what finds numbers and times in English form", () => {
-      const english = ["20.31 °C", "1,512 records", "11/24/2026", "24/11/2026", "3:04:05 PM"];
-      const german = ["20,31 °C", "1.512 records", "24.11.26", "24.11.2026, 15:04:05"];
+      const english = ["20.31 °C", "1,512,000 records", "11/24/2026", "24/11/2026", "3:04:05 PM"];
+      const german = ["20,31 °C", "53,125", "1.512 records", "24.11.26", "24.11.2026, 15:04:05"];
       const neither = ["2.4.1", "127.0.0.1:1883", "pump-1.5", "page 1, 2"];
       expect([...german, ...neither].filter((text) => englishForm.test(text))).toEqual([]);
       expect(english.filter((text) => englishForm.test(text))).toEqual(english);
