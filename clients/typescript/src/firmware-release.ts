@@ -26,7 +26,7 @@ It can be run again after any failure: what was uploaded is used. Exit code: 0, 
 have not, or nothing was done; 2, a wrong command line; 3, the job is paused for a person to decide.`;
 
 /** A message for the user, without a stack. */
-class Failure extends Error {}
+class ReleaseFailure extends Error {}
 
 interface Release {
   readonly file: string;
@@ -104,9 +104,11 @@ async function measure(file: string): Promise<Pick<Schemas["NewFirmware"], "size
       size += piece.length;
     }
   } catch (error) {
-    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ReleaseFailure(
+      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
-  if (size === 0) throw new Failure(`${file} is empty.`);
+  if (size === 0) throw new ReleaseFailure(`${file} is empty.`);
   return { size, sha256: hash.digest("hex") };
 }
 
@@ -146,7 +148,9 @@ async function existing(
     if (found?.sha256 === wanted.sha256) return found;
     after = data.at(-1)?.id;
     if (found !== undefined || after === undefined)
-      throw new Failure(`There is another file as ${wanted.name} ${wanted.version}: raise the version.`);
+      throw new ReleaseFailure(
+        `There is another file as ${wanted.name} ${wanted.version}: raise the version.`,
+      );
   }
 }
 
@@ -178,7 +182,7 @@ async function release(options: Release, devmesh: DevmeshClient, signal: AbortSi
   const { devices, online, not_eligible } = await devmesh.jobs.try(newJob, { signal });
   const ineligible = not_eligible === 0 ? "" : `, ${not_eligible} do not meet what the firmware requires`;
   print(`${devices} devices, ${online} connected now${ineligible}`);
-  if (devices === 0) throw new Failure("No device is to be updated.");
+  if (devices === 0) throw new ReleaseFailure("No device is to be updated.");
   const { id } = await devmesh.jobs.create(newJob, { signal });
   print(`job ${id}`);
   if (!options.wait) return 0;
@@ -209,7 +213,7 @@ async function main(): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
   try {
-    if (!key) throw new Failure("DEVMESH_KEY is not set: it is a master key.");
+    if (!key) throw new ReleaseFailure("DEVMESH_KEY is not set: it is a master key.");
     return await release(options, createDevmeshClient({ url, key }), stopping.signal);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
-import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startProcess } from "@devmesh/testkit/process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
@@ -15,27 +16,37 @@ interface Offer {
   readonly sha256: string;
 }
 
-/** A device that takes firmware over which its shadow offers, and reports `versionOf` it. */
+/** A device that takes over the firmware which its shadow offers, and goes back to the old one if it becomes `old`. */
 async function connectUpdatable(
   mesh: TestMesh,
   id: string,
-  versionOf: (offered: string) => string,
-): Promise<MqttDevice> {
+  becomes: "new" | "old",
+): Promise<AsyncDisposable> {
   const labels = ["release"];
   const { token } = (await mesh.http("/api/v2/devices", { body: { id, shadow: { tags: { labels } } } })).json;
   const device = await connectMqttDevice({ url: mesh.mqttUrl, id, token });
   const report = (ota: object) =>
     device.publish(`${id}/shadow/update`, JSON.stringify({ state: { reported: { ota } } }), 1);
+  const executionsOf = async () =>
+    (await mesh.http(`/api/v2/devices/${id}/executions`)).json as { readonly stage: string | null }[];
   await report({ fw_version: "1.0.0" });
   await device.subscribe(`${id}/shadow/delta`, 1);
-  void (async () => {
-    const { payload } = await device.awaitMessage(({ payload }) => payload.includes('"url"'), 60_000);
+  const updated = (async () => {
+    const { payload } = await device.awaitMessage((message) => message.payload.includes('"url"'), 60_000);
     const { url, version, sha256 } = JSON.parse(payload).state.ota as Offer;
     const content = Buffer.from(await (await fetch(url)).arrayBuffer());
-    const code = createHash("sha256").update(content).digest("hex") === sha256 ? 0 : 1;
-    await report({ fw_version: versionOf(version), code });
+    expect(createHash("sha256").update(content).digest("hex")).toBe(sha256);
+    await report({ fw_version: version });
+    if (becomes === "new") return;
+    await eventually(async () => (await executionsOf())[0]?.stage === "confirming");
+    await report({ fw_version: "1.0.0" });
   })();
-  return device;
+  return {
+    async [Symbol.asyncDispose]() {
+      await updated;
+      await device.leave();
+    },
+  };
 }
 
 /** The command `devmesh-firmware`. */
@@ -55,12 +66,12 @@ export function firmwareRelease(shared: () => TestMesh): void {
       await using folder = await tempFolder();
       const file = join(folder.path, "sensor.bin");
       await writeFile(file, Buffer.alloc(300_000, "firmware"));
-      await using _good = await connectUpdatable(shared(), "release-1", (version) => version);
-      const args = [file, "--version", "1.4.0", "--label", "release", "--stable", "PT0S"];
-      const first = await run(args);
+      await using _good = await connectUpdatable(shared(), "release-1", "new");
+      const args = [file, "--version", "1.4.0", "--label", "release", "--stable"];
+      const first = await run([...args, "PT0S"]);
       expect([first.code, first.output]).toEqual([0, expect.stringContaining("done: 1 of 1 succeeded")]);
-      await using _bad = await connectUpdatable(shared(), "release-2", () => "3.0.0");
-      const second = await run(args);
+      await using _bad = await connectUpdatable(shared(), "release-2", "old");
+      const second = await run([...args, "PT10M"]);
       expect([second.code, second.output]).toEqual([1, expect.stringContaining("is there already")]);
       expect(second.output).toContain("done: 1 of 2 succeeded, 1 failed");
     }, 90_000);
