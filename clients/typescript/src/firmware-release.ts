@@ -181,7 +181,7 @@ async function release(options: Release, devmesh: DevmeshClient, signal: AbortSi
   };
   const { devices, online, not_eligible } = await devmesh.jobs.try(newJob, { signal });
   const ineligible = not_eligible === 0 ? "" : `, ${not_eligible} do not meet what the firmware requires`;
-  print(`${devices} devices, ${online} connected now${ineligible}`);
+  print(`${devices === 1 ? "1 device" : `${devices} devices`}, ${online} connected now${ineligible}`);
   if (devices === 0) throw new ReleaseFailure("No device is to be updated.");
   const { id } = await devmesh.jobs.create(newJob, { signal });
   print(`job ${id}`);
