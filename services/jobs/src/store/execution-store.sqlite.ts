@@ -17,6 +17,9 @@ export const executionTables = `
 CREATE TABLE execution (
   id TEXT PRIMARY KEY,
   device_id TEXT NOT NULL,
+  job_id TEXT,
+  -- 0 of a call.
+  place REAL NOT NULL,
   revision INTEGER NOT NULL,
   state TEXT NOT NULL,
   -- The device while it is sent: no second one of the same.
@@ -25,6 +28,8 @@ CREATE TABLE execution (
   not_before INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
   ended_at INTEGER,
+  -- The digest of the ticket of a download.
+  ticket TEXT,
   -- 0 once the device is deleted.
   listed INTEGER NOT NULL,
   document TEXT NOT NULL
@@ -34,20 +39,9 @@ CREATE INDEX execution_waiting ON execution (device_id, id) WHERE state = 'queue
 CREATE INDEX execution_due ON execution (due_at) WHERE state = 'sent';
 CREATE INDEX execution_expiring ON execution (expires_at) WHERE state = 'queued';
 CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL;
-`;
-
-/** Columns and indexes for executions of jobs. */
-export const executionsOfJobs = `
-ALTER TABLE execution ADD COLUMN job_id TEXT;
-ALTER TABLE execution ADD COLUMN place REAL NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX execution_of_job_device ON execution (job_id, device_id) WHERE job_id IS NOT NULL;
 CREATE INDEX execution_of_job ON execution (job_id, place) WHERE job_id IS NOT NULL;
 CREATE INDEX execution_of_job_state ON execution (job_id, state, place) WHERE job_id IS NOT NULL;
-`;
-
-/** The digest of a ticket, which an execution has for a download. */
-export const executionTickets = `
-ALTER TABLE execution ADD COLUMN ticket TEXT;
 CREATE UNIQUE INDEX execution_of_ticket ON execution (ticket) WHERE ticket IS NOT NULL;
 `;
 

@@ -1,17 +1,11 @@
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
-import {
-  createSqliteExecutionStore,
-  executionsOfJobs,
-  executionTables,
-  executionTickets,
-} from "./execution-store.sqlite.ts";
+import { createSqliteExecutionStore, executionTables } from "./execution-store.sqlite.ts";
 import { createSqliteFirmwareStore, firmwareTables } from "./firmware-store.sqlite.ts";
 import { jobTable } from "./job-store.sqlite.ts";
 import type { JobsStore } from "./jobs-store.ts";
 
-/** In the order in which they were added. */
-const migrations = [executionTables, firmwareTables, executionsOfJobs + jobTable, executionTickets];
+const migrations = [executionTables + firmwareTables + jobTable];
 
 /** Opens the file of the service. @throws Error with one clear sentence when another process holds it */
 export function openSqliteJobsStore(path: string): JobsStore {
