@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
@@ -9,13 +10,13 @@ import type { MadeUp } from "./recording.ts";
 export interface RecordedMesh extends AsyncDisposable {
   readonly mesh: TestMesh;
   readonly mail: SmtpSink;
-  /** `customer_id` of one that stays, `former_customer_id` of one that may be deleted. */
+  /** `customer_id` of one that stays, `former_customer_id` of one that may be deleted, `ticket` of a download. */
   readonly madeUp: MadeUp;
 }
 
 /**
  * Sets up a mesh over its public interfaces: the device `old-lamp` is connected, answers calls and has published two
- * records; `old-shed` was never connected; a login as `old-stranger` was refused; two customers were invited, and the
+ * records; `old-shed` was never connected; `old-board` was offered firmware and does not fetch it; a login as `old-stranger` was refused; two customers were invited, and the
  * mail to a third was rejected. The broker keeps only 4 MB of device messages, so that a test can fill it.
  */
 export async function startRecordedMesh(): Promise<RecordedMesh> {
@@ -27,6 +28,9 @@ export async function startRecordedMesh(): Promise<RecordedMesh> {
     (started) => started.stop(),
   );
   opened.adopt(await connectedLamp(mesh), (device) => device.leave());
+  const board = opened.adopt(await (await enrolDevice(mesh, "old-board")).connect(), (device) =>
+    device.leave(),
+  );
   await enrolDevice(mesh, "old-shed");
   await connectMqttDevice({ url: mesh.mqttUrl, id: "old-stranger", token: "none" }).catch(() => undefined);
   const customerIds = new Map<string, string>();
@@ -37,6 +41,7 @@ export async function startRecordedMesh(): Promise<RecordedMesh> {
     customerIds.set(name, json.find((customer: { email: string }) => customer.email === email).id);
     if (name !== "refused") await mail.awaitMail(({ to }) => to.includes(email));
   }
+  const ticket = await ticketOf(mesh, board);
   const toStay = opened.move();
   return {
     mesh,
@@ -44,6 +49,7 @@ export async function startRecordedMesh(): Promise<RecordedMesh> {
     madeUp: new Map([
       ["customer_id", customerIds.get("kim") ?? ""],
       ["former_customer_id", customerIds.get("former") ?? ""],
+      ["ticket", ticket],
     ]),
     [Symbol.asyncDispose]: () => toStay.disposeAsync(),
   };
@@ -72,4 +78,19 @@ async function connectedLamp(mesh: TestMesh): Promise<MqttDevice> {
   await eventually(async () => (await master.get("data")).json?.length === 2);
   await eventually(async () => (await master.get("devices/old-lamp/rpc/Echo")).status === 200);
   return device;
+}
+
+/** The ticket by which the device can fetch firmware of a job that goes on. */
+async function ticketOf(mesh: TestMesh, board: MqttDevice): Promise<string> {
+  const master = asMaster(mesh);
+  const content = Buffer.from("old firmware");
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const file = { name: "old-board", version: "2.0.0", size: content.length, sha256 };
+  const { id } = (await master.post("firmware", file)).json;
+  await master.post(`firmware/${id}/content`, content);
+  await board.subscribe("old-board/shadow/delta", 1);
+  const action = { kind: "firmware", firmware_id: id, via: "shadow" };
+  await master.post("jobs", { target: { ids: ["old-board"] }, action });
+  const { payload } = await board.awaitMessage((message) => message.payload.includes('"url"'));
+  return JSON.parse(payload).state.ota.url.split("/").at(-1);
 }

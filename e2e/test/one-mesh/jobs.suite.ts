@@ -40,7 +40,7 @@ export function jobs(shared: () => TestMesh): void {
       const trial = await master.post("jobs?dry_run=true", asked);
       expect([trial.status, trial.json]).toEqual([
         200,
-        { devices: 2, online: 1, not_found: 0, sample: ["job-1", "job-2"] },
+        { devices: 2, online: 1, not_found: 0, not_eligible: 0, sample: ["job-1", "job-2"] },
       ]);
       const created = await master.post("jobs", asked);
       expect([created.status, created.json.state]).toEqual([201, "planning"]);

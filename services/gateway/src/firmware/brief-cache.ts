@@ -21,6 +21,11 @@ export class BriefCache<T> {
     return entry !== undefined && entry.untilMs > this.#options.clock.monotonicMs();
   }
 
+  /** The answer has changed. */
+  forget(key: string): void {
+    this.#entries.delete(key);
+  }
+
   get(key: string, read: () => Promise<T>): Promise<T> {
     const { ttlMs, maxEntries, clock } = this.#options;
     const known = this.#entries.get(key);

@@ -64,6 +64,7 @@ export function firmwareHandlers(options: FirmwareHandlerOptions): Handlers<keyo
 
     async deleteFirmware({ params, call }) {
       await jobs.bytes.deleteFirmware({ id: params.id }, call);
+      known.forget(params.id);
       return noContent;
     },
 
