@@ -16,8 +16,9 @@ export interface RecordedMesh extends AsyncDisposable {
 
 /**
  * Sets up a mesh over its public interfaces: the device `old-lamp` is connected, answers calls and has published two
- * records; `old-shed` was never connected; `old-board` was offered firmware and does not fetch it; a login as `old-stranger` was refused; two customers were invited, and the
- * mail to a third was rejected. The broker keeps only 4 MB of device messages, so that a test can fill it.
+ * records; `old-shed` was never connected; `old-board` was offered firmware and does not fetch it; a login as
+ * `old-stranger` was refused; two customers were invited, and the mail to a third was rejected. The broker keeps only
+ * 4 MB of device messages, so that a test can fill it.
  */
 export async function startRecordedMesh(): Promise<RecordedMesh> {
   await using opened = new AsyncDisposableStack();
