@@ -41,6 +41,8 @@ export interface DevmeshClient extends Requests {
   /** All stored records that match, page after page; `limit` is that of a page. */
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
   readonly jobs: Jobs;
+  /** All firmware, the newest first, page after page. */
+  firmware(): AsyncGenerator<Schemas["Firmware"], void, undefined>;
   /** Sends the content of firmware; resolves once it is stored whole. A stream is sent as it is read. */
   uploadFirmware(id: string, content: FirmwareContent, options?: Cancellable): Promise<Schemas["Firmware"]>;
   /** The content of firmware; `range`, such as `bytes=0-1023`, for a part of it. Its body can be read as a stream. */
@@ -119,6 +121,7 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
         ...query,
       }),
     ),
+    firmware: () => items<Schemas["Firmware"]>("/api/v2/firmware", { limit: 100 }),
     async uploadFirmware(id, body, { signal } = {}) {
       const streamed = body instanceof ReadableStream ? { duplex: "half" } : {};
       const sent: RequestInit = { method: "POST", body, ...streamed, ...(signal && { signal }) };

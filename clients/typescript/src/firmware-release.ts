@@ -124,7 +124,7 @@ async function upload(
     firmware = (await devmesh.POST("/api/v2/firmware", { body: wanted, signal })).data;
   } catch (error) {
     if (!(error instanceof DevmeshProblem && error.reason === "firmware_exists")) throw error;
-    firmware = await existing(devmesh, wanted, signal);
+    firmware = await existing(devmesh, wanted);
   }
   const words = `${firmware.name} ${firmware.version}, ${firmware.size} bytes`;
   if (firmware.ready) {
@@ -138,20 +138,11 @@ async function upload(
 /** The firmware of that name and version. Fails if it is another file. */
 async function existing(
   devmesh: DevmeshClient,
-  wanted: Schemas["NewFirmware"],
-  signal: AbortSignal,
+  { name, version, sha256 }: Schemas["NewFirmware"],
 ): Promise<Schemas["Firmware"]> {
-  for (let after: string | undefined; ; ) {
-    const query = { limit: 100, ...(after !== undefined && { after }) };
-    const { data } = await devmesh.GET("/api/v2/firmware", { params: { query }, signal });
-    const found = data.find(({ name, version }) => name === wanted.name && version === wanted.version);
-    if (found?.sha256 === wanted.sha256) return found;
-    after = data.at(-1)?.id;
-    if (found !== undefined || after === undefined)
-      throw new ReleaseFailure(
-        `There is another file as ${wanted.name} ${wanted.version}: raise the version.`,
-      );
-  }
+  for await (const found of devmesh.firmware())
+    if (found.name === name && found.version === version && found.sha256 === sha256) return found;
+  throw new ReleaseFailure(`There is another file as ${name} ${version}: raise the version.`);
 }
 
 function print(line: string): void {

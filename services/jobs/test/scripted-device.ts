@@ -46,7 +46,7 @@ export class ScriptedDevice {
   /** Frames in order, with their parameters. */
   readonly frames: { readonly func: string; readonly params: Json | undefined }[] = [];
   committed = 0;
-  /** Whole images that it was told to run. */
+  /** Whole images that it was asked to run. */
   installed = 0;
 
   constructor(mesh: JobsFixture, id: string, script: Script) {

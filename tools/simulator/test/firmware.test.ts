@@ -62,7 +62,7 @@ describe("a simulated device that gets new firmware", () => {
     await server.stop();
   });
 
-  /** Runs one lamp, which is quick unless told otherwise. */
+  /** Runs one lamp, which is quick by default. */
   async function withLamp(update: UpdateBehaviour, work: () => Promise<void>): Promise<void> {
     ranges = [];
     failures = 0;

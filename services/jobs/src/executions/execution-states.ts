@@ -25,6 +25,9 @@ export const newExecution = {
   revision: 1,
 } as const satisfies Partial<StoredExecution>;
 
+/** What an execution is again after an attempt that another one may follow. */
+const waiting = { state: "queued", stage: null, percent: null, update: null, due_at: null } as const;
+
 /** What a device answers to an attempt. */
 type AnsweredAttempt = Extract<
   CallAttempt,
@@ -95,13 +98,9 @@ export function nextExecution(execution: StoredExecution, event: ExecutionEvent)
     case "put_back":
       if (state !== "sent") return null;
       return changed(execution, {
-        state: "queued",
-        stage: null,
-        percent: null,
-        update: null,
+        ...waiting,
         attempts: attempts - 1,
         sent_at: attempts === 1 ? null : execution.sent_at,
-        due_at: null,
       });
     case "answered":
       return state === "sent" ? endedOrAgain(execution, event.at, answered(event.answer, execution)) : null;
@@ -176,8 +175,7 @@ function endedOrAgain(
   const again = at + retry.after_ms;
   if (!retry.on.includes(end.state) || attempts >= max_attempts || again >= expires_at)
     return ended(execution, at, end);
-  const waiting = { stage: null, percent: null, update: null, due_at: null } as const;
-  return changed(execution, { state: "queued", ...waiting, not_before: again });
+  return changed(execution, { ...waiting, not_before: again });
 }
 
 /** The device's words may hold the URL that it was given. */

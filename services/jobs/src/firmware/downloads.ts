@@ -1,6 +1,7 @@
 import type { jobs } from "@devmesh/contracts/jobs";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import type { ExecutionEvents } from "../executions/execution-events.ts";
+import { nextExecution } from "../executions/execution-states.ts";
 import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
 import type { FirmwareStore } from "../store/firmware-store.ts";
 import { digestOfTicket } from "./tickets.ts";
@@ -53,9 +54,8 @@ export function createDownloads({
 
 /** The execution once its device was sent a part of the file; null where that is no news. */
 function afterDownload(execution: StoredExecution, part: number): StoredExecution | null {
-  const { state, stage, revision } = execution;
   const percent = Math.floor(100 * part);
   // A download that begins again, or a late note, takes nothing back.
-  if (state !== "sent" || stage !== "transferring" || percent <= (execution.percent ?? -1)) return null;
-  return { ...execution, percent, revision: revision + 1 };
+  if (execution.stage !== "transferring" || percent <= (execution.percent ?? -1)) return null;
+  return nextExecution(execution, { kind: "progressed", percent });
 }

@@ -1,11 +1,10 @@
 import type { devices } from "@devmesh/contracts/devices";
 import type { Action } from "@devmesh/contracts/model/action";
-import type { CallAttempt, rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { retry } from "@devmesh/service-kit/retry";
-import { isUndelivered } from "@devmesh/service-kit/rpc/client";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { RunningTasks } from "@devmesh/service-kit/running-tasks";
@@ -14,6 +13,7 @@ import type { ExecutionEvents } from "../executions/execution-events.ts";
 import { type ExecutionEvent, nextExecution } from "../executions/execution-states.ts";
 import type { JobsMetrics } from "../metrics.ts";
 import { type ExecutionStore, laneOf, type StoredExecution } from "../store/execution-store.ts";
+import { type CallAnswer, createDeviceCalls } from "./device-calls.ts";
 import { createUnsubscribedDevices } from "./unsubscribed-devices.ts";
 
 /** Devices of one look-up, and for how long they gather, in milliseconds. */
@@ -31,8 +31,7 @@ const sendsPerSecond = 1_000;
 const leastInFlight = 10;
 const addedEachSecond = 50;
 
-/** Milliseconds beyond its timeout that an attempt may take, and after which it is unanswered in any case. */
-const travelMs = 5_000;
+/** Milliseconds beyond its timeout after which an attempt is unanswered in any case. */
 const crashMarginMs = 10_000;
 
 /**
@@ -99,6 +98,7 @@ export interface CallSender {
 export function createCallSender(options: CallSenderOptions): CallSender {
   const { store, gate, bridge, devices, events, beginUpdates, mayBegin, metrics, clock, log, signal } =
     options;
+  const call = createDeviceCalls({ bridge, quiet: false, clock, signal });
   const running = new RunningTasks();
   const rate = new TokenBuckets({ size: sendsPerSecond, refill: sendsPerSecond, maxBuckets: 1 });
   const woken = new Set<string>();
@@ -226,25 +226,12 @@ export function createCallSender(options: CallSenderOptions): CallSender {
     rate.take("all", clock.monotonicMs());
     const { device_id } = execution;
     const connectedMs = connectedAtMs.get(device_id);
-    let outcome: CallAttempt["outcome"] | "undelivered" | "unknown" = "undelivered";
-    let event: ExecutionEvent = { kind: "put_back" };
-    if (clock.monotonicMs() - claimedMs < longestClaimMs && mayBegin()) {
-      const { func: method, params, timeout: timeout_ms } = action;
-      using call = createCallContext({ timeoutMs: timeout_ms + travelMs, signal, clock });
-      const frame = { device_id, method, timeout_ms, ...(params === undefined ? {} : { params }) };
-      try {
-        const answer = await bridge.attemptCall(frame, call);
-        outcome = answer.outcome;
-        event = eventOf(answer, now());
-        if (answer.sent && connectedMs !== undefined)
-          metrics.wakeSeconds.observe((claimedMs - connectedMs) / 1_000);
-      } catch (error) {
-        if (!isUndelivered(error)) {
-          outcome = "unknown";
-          event = { kind: "unanswered", at: now() };
-        }
-      }
-    }
+    let answer: CallAnswer = { outcome: "undelivered", sent: false };
+    if (clock.monotonicMs() - claimedMs < longestClaimMs && mayBegin())
+      answer = await call(device_id, action.func, action.params, action.timeout);
+    const { outcome } = answer;
+    if (answer.sent && outcome !== "unknown" && connectedMs !== undefined)
+      metrics.wakeSeconds.observe((claimedMs - connectedMs) / 1_000);
     inFlight--;
     metrics.sends.inc({ outcome });
     if (outcome === "busy" || outcome === "undelivered" || outcome === "no_broker") {
@@ -252,7 +239,7 @@ export function createCallSender(options: CallSenderOptions): CallSender {
       raisedAtMs = clock.monotonicMs();
     }
     tried(device_id, outcome !== "nobody_listens");
-    await settle([[execution, event]]);
+    await settle([[execution, eventOf(answer, now())]]);
   }
 
   function tried(deviceId: string, isListening: boolean): void {
@@ -335,7 +322,7 @@ export function createCallSender(options: CallSenderOptions): CallSender {
 }
 
 /** What became of an execution by one attempt. */
-function eventOf(attempt: CallAttempt, at: number): ExecutionEvent {
+function eventOf(attempt: CallAnswer, at: number): ExecutionEvent {
   switch (attempt.outcome) {
     case "result":
     case "error":
@@ -345,12 +332,14 @@ function eventOf(attempt: CallAttempt, at: number): ExecutionEvent {
     case "timeout":
     case "gone":
     case "restarting":
+    case "unknown":
       return { kind: "unanswered", at };
     case "too_large":
       return { kind: "refused", at, reason: "frame_too_large" };
     case "nobody_listens":
     case "busy":
     case "no_broker":
+    case "undelivered":
       return { kind: "put_back" };
   }
 }

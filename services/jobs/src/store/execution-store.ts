@@ -186,8 +186,7 @@ export const noExecutions: StateCounts = {
 /** When a call is sent again. */
 export const retryOfCalls: StoredExecution["retry"] = { on: ["timed_out"], after_ms: 60_000 };
 
-/** An execution of the JSON that an adapter wrote; those of an earlier release have fewer members. */
+/** An execution of the JSON that an adapter wrote. */
 export function readExecution(document: string): StoredExecution {
-  const absent = { job_id: null, stage: null, percent: null, ticket: null, update: null };
-  return { ...absent, place: 0, retry: retryOfCalls, ...JSON.parse(document) };
+  return JSON.parse(document);
 }

@@ -25,14 +25,12 @@ export interface ActiveUpdate {
   /** What is done with it, one thing after the other, and how much that is. */
   queue: Promise<void>;
   pending: number;
-  /** The device has connected anew, which is not stored yet. */
+  /** The device has connected again, which is not stored yet. */
   hasReconnected: boolean;
   /** Its version could not be read when it was last asked. */
   isUnreadable: boolean;
   /** Whether another replica, or this one before, has begun it. */
   isResumed: boolean;
-  /** The text of its ticket, which no other replica has. */
-  ticket: string | null;
   /** Whether it has ended, or is another replica's. */
   hasLeft: boolean;
 }
@@ -95,7 +93,6 @@ export class ActiveUpdates {
       hasReconnected: false,
       isUnreadable: false,
       isResumed: true,
-      ticket: null,
       hasLeft: false,
     };
     this.#byId.set(id, active);

@@ -2,8 +2,8 @@ import type { FirmwareAction } from "@devmesh/contracts/model/action";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { type CallAnswer, isDone } from "../sending/device-calls.ts";
 import type { StoredExecution } from "../store/execution-store.ts";
-import { isDone, type StepAnswer } from "./device-calls.ts";
 import { commitTimeoutMs } from "./update-states.ts";
 
 /** How long a device that does not listen is waited for while it gets a file, in milliseconds, and how often tried. */
@@ -30,7 +30,7 @@ export interface PushOptions {
   readonly size: number;
   /** Whether another replica has begun it. */
   readonly isResumed: boolean;
-  readonly call: (method: string, params: Json) => Promise<StepAnswer>;
+  readonly call: (method: string, params: Json) => Promise<CallAnswer>;
   readonly read: (from: number, length: number) => Promise<Buffer>;
   /** Is given how much the device has; false: it is not this replica's any more. */
   readonly written: (bytes: number) => Promise<boolean>;
@@ -49,7 +49,7 @@ export async function push(options: PushOptions): Promise<PushEnd> {
   let hasSent = options.isResumed;
 
   /** Repeats what did not reach the device for a while; that was never sent. */
-  async function call(method: string, params: Json): Promise<StepAnswer> {
+  async function call(method: string, params: Json): Promise<CallAnswer> {
     const { clock, signal } = options;
     const untilMs = clock.monotonicMs() + awayMs;
     for (;;) {
@@ -61,7 +61,7 @@ export async function push(options: PushOptions): Promise<PushEnd> {
     }
   }
 
-  async function begin(): Promise<StepAnswer> {
+  async function begin(): Promise<CallAnswer> {
     const timeout = Math.ceil(lengthOf(action.timeout) / 1_000);
     const params = { size, timeout, commit_timeout: Math.ceil(commitTimeoutMs(action) / 1_000) };
     const answer = await call("OTA.Begin", params);
@@ -72,7 +72,7 @@ export async function push(options: PushOptions): Promise<PushEnd> {
   }
 
   /** Writes all pieces; null once they are. */
-  async function write(from: number, takesOffset: boolean): Promise<StepAnswer | "stopped" | null> {
+  async function write(from: number, takesOffset: boolean): Promise<CallAnswer | "stopped" | null> {
     for (let at = from; at < size; ) {
       if (!goesOn()) return "stopped";
       const piece = await read(at, Math.min(action.chunk, size - at));
@@ -106,7 +106,7 @@ export async function push(options: PushOptions): Promise<PushEnd> {
 }
 
 /** From where a device wants the file; null for one that takes no offset. */
-function offsetIn(begun: StepAnswer, size: number): number | null {
+function offsetIn(begun: CallAnswer, size: number): number | null {
   if (begun.outcome !== "result" || !isJsonObject(begun.result)) return null;
   const { offset } = begun.result;
   return typeof offset === "number" && Number.isInteger(offset) && offset >= 0 && offset <= size
@@ -115,7 +115,7 @@ function offsetIn(begun: StepAnswer, size: number): number | null {
 }
 
 /** What an answer means that is no success. */
-function endOf(answer: StepAnswer): PushEnd {
+function endOf(answer: CallAnswer): PushEnd {
   switch (answer.outcome) {
     case "error":
       return { kind: "failed", error: answer.error };

@@ -4,9 +4,9 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { ExecutionEvent } from "../executions/execution-states.ts";
 import { digestOfTicket, newTicket } from "../firmware/tickets.ts";
+import { type CallAnswer, type DeviceCalls, isDone } from "../sending/device-calls.ts";
 import type { StoredFirmware } from "../store/firmware-store.ts";
 import type { ActiveUpdate, ActiveUpdates } from "./active-updates.ts";
-import { type DeviceCalls, isDone, type StepAnswer } from "./device-calls.ts";
 import type { ReadBytes } from "./pieces.ts";
 import { push } from "./push.ts";
 import { otaReportIn, type ShadowOffers } from "./shadow-offers.ts";
@@ -90,7 +90,7 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
   }
 
   /** An attempt of which no frame has left: the device is tried again when it listens. */
-  async function putBack(active: ActiveUpdate, outcome: StepAnswer["outcome"] | "away"): Promise<void> {
+  async function putBack(active: ActiveUpdate, outcome: CallAnswer["outcome"] | "away"): Promise<void> {
     if (outcome === "nobody_listens" || outcome === "away") tried(active.execution.device_id, false);
     await happened(active, { kind: "put_back" });
   }

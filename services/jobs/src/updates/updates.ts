@@ -10,11 +10,11 @@ import { setNewest } from "@devmesh/service-kit/set-newest";
 import type { ExecutionEvents } from "../executions/execution-events.ts";
 import { type ExecutionEvent, nextExecution } from "../executions/execution-states.ts";
 import type { OpenJobs } from "../rollout/open-jobs.ts";
+import { createDeviceCalls } from "../sending/device-calls.ts";
 import type { CallSender } from "../sending/sender.ts";
 import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
 import type { FirmwareStore, StoredFirmware } from "../store/firmware-store.ts";
 import { type ActiveUpdate, ActiveUpdates } from "./active-updates.ts";
-import { createDeviceCalls } from "./device-calls.ts";
 import { createPieces } from "./pieces.ts";
 import { createShadowOffers } from "./shadow-offers.ts";
 import { createUpdateSteps } from "./update-steps.ts";
@@ -65,7 +65,7 @@ export function createUpdates(options: UpdatesOptions) {
   const now = () => clock.now().getTime();
   const mayGoOn = () => mayBegin() && !isStopping;
 
-  const call = createDeviceCalls(options);
+  const call = createDeviceCalls({ ...options, quiet: true });
   const versions = createVersionReader({ ...options, call });
   const offers = createShadowOffers({ ...options, readDevice: versions.readDevice });
   const steps = createUpdateSteps({

@@ -7,7 +7,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { z } from "zod";
-import type { DeviceCalls } from "./device-calls.ts";
+import type { DeviceCalls } from "../sending/device-calls.ts";
 import type { VersionReading } from "./update-states.ts";
 
 /** How long `devices` may take, in milliseconds. */
@@ -32,11 +32,8 @@ type UnreadVersion =
   | { readonly kind: "unknown" };
 
 export type ReadVersion =
-  | ({
-      readonly kind: "read" /** Of a shadow, which is read in any case. */;
-      readonly online: boolean;
-    } & VersionReading)
-  | UnreadVersion;
+  /** A shadow is read in any case, `online` or not. */
+  ({ readonly kind: "read"; readonly online: boolean } & VersionReading) | UnreadVersion;
 
 /** Where a device reports its version unless the action says otherwise. */
 export function confirmOf({ confirm, via }: FirmwareAction): NonNullable<FirmwareAction["confirm"]> {

@@ -5,36 +5,41 @@ import { isUndelivered } from "@devmesh/service-kit/rpc/client";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 
-/** How long a device may take to answer a step of an update, and the bridge beyond that, in milliseconds. */
+/** How long a device may take to answer unless the caller says, and the bridge beyond that, in milliseconds. */
 const answerMs = 10_000;
 const travelMs = 5_000;
 
 /** What became of a call: of the bridge, or that it was not reached, or did not answer. */
-export type StepAnswer =
+export type CallAnswer =
   | CallAttempt
   | { readonly outcome: "undelivered"; readonly sent: false }
   | { readonly outcome: "unknown"; readonly sent: true };
 
-/** Calls a device once; no event is published of it. */
+/** Calls a device once. */
 export type DeviceCalls = (
   deviceId: string,
   method: string,
   params?: Json,
   timeoutMs?: number,
-) => Promise<StepAnswer>;
+) => Promise<CallAnswer>;
 
 export interface DeviceCallsOptions {
   readonly bridge: Pick<Client<typeof rpcBridge>, "attemptCall">;
+  /** Whether no events of the calls are published. */
+  readonly quiet: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-export function createDeviceCalls({ bridge, clock, signal }: DeviceCallsOptions): DeviceCalls {
+export function createDeviceCalls({ bridge, quiet, clock, signal }: DeviceCallsOptions): DeviceCalls {
   return async (device_id, method, params, timeout_ms = answerMs) => {
     using context = createCallContext({ timeoutMs: timeout_ms + travelMs, signal, clock });
     const given = params === undefined ? {} : { params };
     try {
-      return await bridge.attemptCall({ device_id, method, ...given, timeout_ms, quiet: true }, context);
+      return await bridge.attemptCall(
+        { device_id, method, ...given, timeout_ms, ...(quiet && { quiet }) },
+        context,
+      );
     } catch (error) {
       if (isUndelivered(error)) return { outcome: "undelivered", sent: false };
       return { outcome: "unknown", sent: true };
@@ -43,6 +48,6 @@ export function createDeviceCalls({ bridge, clock, signal }: DeviceCallsOptions)
 }
 
 /** Whether a device did what it was asked; some firmware answers success as an error of code 0. */
-export function isDone(answer: StepAnswer): boolean {
+export function isDone(answer: CallAnswer): boolean {
   return answer.outcome === "result" || (answer.outcome === "error" && answer.error.code === 0);
 }
