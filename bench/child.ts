@@ -7,6 +7,8 @@ export interface Child extends AsyncDisposable {
   readonly pid: number;
   /** Resolves with its first message; rejects when it ends without one. */
   readonly ready: Promise<unknown>;
+  /** Sends it a message, and resolves with what it answers. */
+  ask(): Promise<unknown>;
 }
 
 /** Runs the module at a `file:` URL as a process. Its standard output goes to a file descriptor, or is discarded. */
@@ -33,6 +35,11 @@ export function startChild(
   return {
     pid: child.pid ?? Number.NaN,
     ready,
+    async ask() {
+      const answer = once(child, "message");
+      child.send("ask");
+      return (await answer)[0];
+    },
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
       await ended;

@@ -21,11 +21,14 @@ const byName: Readonly<Record<string, string>> = {
   "broker-sync": "",
   dashboard: "",
   firmware: "",
+  "firmware-push": "",
   attack: "6",
   "frame-delivery": "1",
   jobs: "",
   "job-plan": "100000",
+  alerts: "",
   strangers: "30",
+  webhooks: "1000",
 };
 
 const all = { ...usual, ...byName };

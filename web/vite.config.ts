@@ -1,5 +1,6 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+import { forTheBrowser } from "./build/contracts-for-the-browser.ts";
 import { firstLoadBudget } from "./build/first-load-budget.ts";
 import { precompress } from "./build/precompress.ts";
 import { preloadFont } from "./build/preload-font.ts";
@@ -10,6 +11,7 @@ const gateway = process.env.GATEWAY_URL ?? "http://127.0.0.1:8080";
 export default defineConfig({
   plugins: [
     react(),
+    forTheBrowser(),
     firstLoadBudget({
       views: ["src/features/devices/list/devices-tab.tsx"],
       bytes: 300_000,
@@ -33,7 +35,7 @@ export default defineConfig({
             // What at least five chunks share: a small file of each costs more in headers than in content.
             {
               name: "shared",
-              test: /[\\/](web|contracts)[\\/]src[\\/](?!components[\\/](data-table|wide-table|json-editor|confirmation|form-dialog|dialog|stat-strip|parse-json)\.)/,
+              test: /[\\/](web|contracts)[\\/]src[\\/](?!components[\\/](data-table|folding-table|json-editor|confirmation|form-dialog|dialog|stat-strip|parse-json)\.)/,
               minShareCount: 5,
               priority: 1,
             },

@@ -13,7 +13,7 @@ export interface InvitationMail {
 
 /** Waits for the newest invitation to an address in the outbox of a mesh without SMTP. */
 export async function awaitInvitation(dataDir: string, email: string): Promise<InvitationMail> {
-  return await eventually(async () => (await invitationsTo(dataDir, email)).at(-1), { withinMs: 15_000 });
+  return await eventually(async () => (await invitationsTo(dataDir, email)).at(-1));
 }
 
 /** All invitations to an address, oldest first. */

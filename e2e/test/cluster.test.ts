@@ -22,7 +22,7 @@ beforeAll(async () => {
   cluster = mesh.cluster;
   master = asMaster(mesh);
   listeners = cluster.servers.map(({ mqttUrl }) => mqttUrl);
-}, 90_000);
+});
 afterAll(async () => await mesh?.stop(), 60_000);
 
 interface Login {

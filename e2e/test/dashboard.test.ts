@@ -2,6 +2,8 @@ import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
+import { alerts } from "./dashboard/alerts.suite.ts";
+import { longCharts } from "./dashboard/charts.suite.ts";
 import { connectDevice } from "./dashboard/connect.suite.ts";
 import { newUser } from "./dashboard/journey.suite.ts";
 import { firstLoad, longList } from "./dashboard/limits.suite.ts";
@@ -9,10 +11,10 @@ import { outage } from "./dashboard/outage.suite.ts";
 import { reference } from "./dashboard/reference.suite.ts";
 import { savedViews } from "./dashboard/saved-views.suite.ts";
 import { session } from "./dashboard/session.suite.ts";
-import { allViews } from "./dashboard/views.suite.ts";
+import { webhooks } from "./dashboard/webhooks.suite.ts";
 import { workForDevices } from "./dashboard/work.suite.ts";
 
-/* The first suites need an empty mesh; the last ones have a fleet. */
+/* The first suites need an empty mesh. The views are in attack.test.ts. */
 describeInBrowser("the dashboard", (browser) => {
   let mesh: TestMesh;
   let mailServer: SmtpSink;
@@ -23,7 +25,7 @@ describeInBrowser("the dashboard", (browser) => {
   afterAll(async () => {
     await mesh?.stop();
     await mailServer?.stop();
-  }, 60_000);
+  });
 
   firstLoad(browser, () => mesh);
   newUser(
@@ -34,8 +36,10 @@ describeInBrowser("the dashboard", (browser) => {
   for (const suite of [
     connectDevice,
     session,
-    allViews,
     workForDevices,
+    alerts,
+    webhooks,
+    longCharts,
     savedViews,
     outage,
     longList,

@@ -7,6 +7,7 @@ import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { asAnyone, asMaster, type EnrolledDevice, enrolDevice } from "../src/tenant.ts";
+import { alerts } from "./durability/alerts.suite.ts";
 import { servicesHang } from "./durability/hanging.suite.ts";
 import { invitation } from "./durability/invitation.suite.ts";
 import { cacheMs, keysStopped } from "./durability/keys-stopped.suite.ts";
@@ -54,7 +55,7 @@ describe("a mesh that was stopped and started again", () => {
     const rate = { name: "Meter", shadow: { state: { desired: { rate: 5 } } } };
     await asMaster(first).post("devices/meter", rate);
     await asAnyone(first).get("/newcustomer?email=ann@example.com");
-    await eventually(() => refusing.attempts.length > 0, { withinMs: 15_000 });
+    await eventually(() => refusing.attempts.length > 0);
     await eventually(async () => (await asMaster(first).get("data")).json.length === 1);
     before = { masterKey: first.masterKey, read: await read(first) };
     await first.stop();
@@ -76,7 +77,7 @@ describe("a mesh that was stopped and started again", () => {
     await mesh?.stop();
     await sink?.stop();
     await folder?.remove();
-  }, 90_000);
+  });
 
   test("has everything: devices, keys, shadows, records, customers, mail still queued, the same master key", async () => {
     expect(mesh.masterKey).toBe(before.masterKey);
@@ -84,9 +85,13 @@ describe("a mesh that was stopped and started again", () => {
     await sink.awaitMail((mail) => mail.to.includes("ann@example.com"), 20_000);
     const again = await connectMqttDevice({ url: mesh.mqttUrl, id: "meter", token: meter.token });
     await again.leave();
-  }, 60_000);
+  });
 
   invitation(
+    () => mesh,
+    () => sink,
+  );
+  alerts(
     () => mesh,
     () => sink,
   );
@@ -126,11 +131,11 @@ describe("a mesh that was stopped and started again", () => {
         };
         const running = load();
         for (const at of [500, 3000]) {
-          await eventually(() => acknowledged.size > at, { withinMs: 30_000 });
-          await eventually(() => mesh.kill(victim, "SIGKILL").then(() => true), { withinMs: 20_000 });
+          await eventually(() => acknowledged.size > at);
+          await eventually(() => mesh.kill(victim, "SIGKILL").then(() => true));
         }
         const reached = acknowledged.size;
-        await eventually(() => acknowledged.size > reached + 500, { withinMs: 30_000 });
+        await eventually(() => acknowledged.size > reached + 500);
         loading = false;
         await running;
         const stored = await eventually(

@@ -11,12 +11,17 @@ const Selector = z.strictObject({
 });
 type Selector = z.infer<typeof Selector>;
 
-const Peer = z.strictObject({ podSelector: Selector.optional(), namespaceSelector: Selector.optional() });
+const Peer = z.strictObject({
+  podSelector: Selector.optional(),
+  namespaceSelector: Selector.optional(),
+  ipBlock: z.strictObject({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
+});
 type Peer = z.infer<typeof Peer>;
 
 const Ports = z.array(z.strictObject({ port: z.int(), protocol: z.string().optional() })).min(1);
 const Ingress = z.strictObject({ from: z.array(Peer).optional(), ports: Ports });
-const Egress = z.strictObject({ to: z.array(Peer).optional(), ports: Ports });
+/** Port 0 is any. */
+const Egress = z.strictObject({ to: z.array(Peer).optional(), ports: Ports.default([{ port: 0 }]) });
 
 const Policy = z.strictObject({
   podSelector: Selector,
@@ -84,11 +89,23 @@ function outsidersOf(rules: readonly Rule[], own: Labels): [string, number][] {
       const names =
         peers === null
           ? ["anywhere"]
-          : peers.flatMap(({ namespaceSelector }) =>
-              namespaceSelector === undefined ? [] : [nameOf(namespaceSelector)],
-            );
+          : peers.flatMap(({ namespaceSelector, ipBlock }) => {
+              if (ipBlock !== undefined) return [isPublic(ipBlock) ? "public" : ipBlock.cidr];
+              return namespaceSelector === undefined ? [] : [nameOf(namespaceSelector)];
+            });
       return names.flatMap((name) => ports.map((port): [string, number] => [name, port]));
     });
+}
+
+/** Whether a block is all of IPv4 but for exceptions, or the global unicast of IPv6. */
+function isPublic({
+  cidr,
+  except,
+}: {
+  readonly cidr: string;
+  readonly except?: readonly string[] | undefined;
+}) {
+  return cidr === "2000::/3" || (cidr === "0.0.0.0/0" && except?.includes("10.0.0.0/8") === true);
 }
 
 function nameOf({ matchLabels }: Selector): string {

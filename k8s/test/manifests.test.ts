@@ -119,7 +119,7 @@ function referencesOf(objects: readonly KubernetesObject[]): ReadonlySet<string>
 
 withBuilder("the host of PUBLIC_URL in an overlay", () => {
   test.each(overlays)(
-    "%s is that of the Ingress, of the links in mails and of downloads",
+    "%s is that of the Ingress, of the links in messages, of downloads and of events",
     async (overlay) => {
       await using folder = await tempFolder();
       const manifests = join(repository, "k8s");
@@ -130,7 +130,7 @@ withBuilder("the host of PUBLIC_URL in an overlay", () => {
       await writeFile(join(folder.path, "kustomization.yaml"), moved);
       const objects = await buildManifests(builder ?? "", relative(manifests, folder.path));
       const built = JSON.stringify(objects);
-      expect(built.match(/"https:\/\/things\.example\.org"/g)).toHaveLength(3);
+      expect(built.match(/"https:\/\/things\.example\.org"/g)).toHaveLength(5);
       expect(built.match(/"things\.example\.org"/g)).toHaveLength(2);
       expect(built).not.toContain("devmesh.example.com");
     },
@@ -208,7 +208,7 @@ withBuilder("the end of nats-server", () => {
     await eventually(() => server.log().includes('Trapped "terminated" signal'));
     expect(server.log()).not.toContain("Initiating Shutdown");
     client.destroy();
-  }, 30_000);
+  });
 });
 
 test("kube-score and the schemas find what is wrong", async () => {

@@ -12,6 +12,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
+import { storeOwners } from "@devmesh/contracts/mesh";
 import { readMeshFile } from "@devmesh/supervisor/mesh/mesh-file";
 import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -68,7 +69,7 @@ function install(): void {
     mkdirSync(join(copy, dirname(path)), { recursive: true });
     symlinkSync(target, join(copy, path));
   };
-  for (const place of ["", "web", "clients/typescript"]) {
+  for (const place of ["", "web", "clients/typescript", "services/webhooks"]) {
     const packages = join(place, "node_modules");
     for (const name of readdirSync(join(repository, packages)))
       if (name !== "@devmesh") link(join(packages, name), join(repository, packages, name));
@@ -119,7 +120,8 @@ describe("a new service with a store, added by the recipe of CONTRIBUTING.md", (
     const target = join(folder.path, "backup");
     const options = { cwd: copy, env };
     await promisify(execFile)(process.execPath, ["tools/launcher/run.mjs", "backup", target], options);
-    expect(readdirSync(target).sort()).toEqual(["auditor.db", "data.db", "devices.db", "jobs.db", "keys.db"]);
+    const owners = ["auditor", ...storeOwners].map((service) => `${service}.db`);
+    expect(readdirSync(target).sort()).toEqual(owners.sort());
     const stored = new DatabaseSync(join(target, "auditor.db"), { readOnly: true });
     expect(stored.prepare("SELECT count(*) AS n FROM created").get()).toEqual({ n: 0 });
     stored.close();

@@ -1,4 +1,5 @@
 import { mesh, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import { externalMongodb } from "@devmesh/launcher/deployment/external-mongodb";
 import { describe, expect, test } from "@jest/globals";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
@@ -15,7 +16,11 @@ const everywhere = [
   // The API server has no pod: it can only be named by its ports.
   "bootstrap -> anywhere:443",
   "bootstrap -> anywhere:6443",
-  ...serviceNames.flatMap((service) => mesh[service].reaches.map((port) => `${service} -> anywhere:${port}`)),
+  ...serviceNames.flatMap((service) => {
+    const { reaches }: ServiceDeclaration = mesh[service];
+    if (reaches === "public") return [`${service} -> public:0`];
+    return reaches.map((port) => `${service} -> anywhere:${port}`);
+  }),
 ];
 
 /** What nats-servers of the overlay let through. */

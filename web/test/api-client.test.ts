@@ -77,6 +77,24 @@ describe("the client of the API", () => {
     });
   });
 
+  test("names the service that gave no answer", async () => {
+    const problem = {
+      type: "/docs/errors#timeout",
+      title: "Gateway Timeout",
+      status: 504,
+      detail: "A service gave no answer in time; `service` names it.",
+      reason: "timeout",
+      request_id: "r1",
+      error: { code: 504, message: "A service gave no answer in time; `service` names it." },
+      service: "data",
+    };
+    await using server = await startHttpServer((_request, response) => sendJson(response, 504, problem));
+    const thrown = await createApiClient({ origin: server.origin, key })
+      .call("listKeys", {})
+      .catch((error: unknown) => error);
+    expect(thrown).toMatchObject({ status: 504, message: "The service data gave no answer in time." });
+  });
+
   test("throws a problem, too, where something else than the gateway refuses", async () => {
     await using server = await startHttpServer((_request, response) =>
       response.writeHead(503, { "Content-Type": "text/html" }).end("<h1>Bad gateway</h1>"),

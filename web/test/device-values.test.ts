@@ -1,6 +1,8 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { expect, test } from "@jest/globals";
+import { gatherNumbers } from "../src/features/data/topic-numbers.ts";
 import { valuesOf, withNewer } from "../src/features/devices/page/device-values.ts";
+import { firstValue } from "../src/features/devices/page/first-value.ts";
 
 const at = "2026-01-31T12:00:00.000Z";
 
@@ -32,4 +34,28 @@ test("a newer record takes the place of the one of its topic, and an older one d
   const newest = withNewer(held, [recordOf(4, "b", "4"), recordOf(7, "a", "7"), recordOf(8, "c", "8")]);
   expect(newest.map(({ id }) => id)).toEqual([7, 5, 8]);
   expect(withNewer(held, [])).toBe(held);
+});
+
+test("the first chart is of a number that changes, one with a unit, one with many points, the newest", () => {
+  const first = (tags: object, ...payloads: readonly (readonly [topic: string, message: string])[]) => {
+    const records = payloads.map(([topic, message], nth) => recordOf(nth + 1, topic, message));
+    const numbers = gatherNumbers();
+    numbers.add(records);
+    const values = valuesOf("pump", tags as never, withNewer([], records));
+    return firstValue(values, { topics: numbers.topics() })?.key;
+  };
+  const steady = [
+    ["a", "5"],
+    ["a", "5"],
+    ["a", "5"],
+  ] as const;
+  const changes = [
+    ["b", '{"x":1,"y":1}'],
+    ["b", '{"x":2,"y":2}'],
+  ] as const;
+  expect(first({}, ...steady, ...changes)).toBe("b#/x");
+  expect(first({ units: { "b#/y": "bar" } }, ...steady, ...changes)).toBe("b#/y");
+  expect(first({}, ...changes, ["c", "1"], ["c", "2"], ["c", "3"])).toBe("c#");
+  expect(first({}, ...steady)).toBe("a#");
+  expect(first({}, ["state", "running"])).toBeUndefined();
 });

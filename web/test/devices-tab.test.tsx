@@ -207,4 +207,4 @@ test("a saved view says so, is renamed and deleted, and another list is saved or
   await page.user.type(again, "Valves{Enter}");
   await screen.findByRole("button", { name: "View Valves" });
   expect(bodies.at(-1)).toEqual({ name: "Valves", query: "filter=valve&sort=name" });
-}, 60_000);
+}, 240_000);

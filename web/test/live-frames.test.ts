@@ -1,3 +1,4 @@
+import { Alert } from "@devmesh/contracts/model/alert";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -43,6 +44,25 @@ describe("frames of the stream", () => {
     expect(held("pump")?.shadow.version).toBe(9);
     applyFrames(queries, [frame("created", "pump", withVersion("pump", 1))]);
     expect(held("pump")?.shadow.version).toBe(1);
+  });
+
+  test("put alerts that fire into their list, change them there, and take out what has cleared", () => {
+    const alertOf = (id: string, changes: Partial<Alert> = {}): Alert => ({
+      ...Alert.parse(Alert.meta()?.example),
+      id,
+      ...changes,
+    });
+    queries.setQueryData(queryKeys.firingAlerts, [alertOf("old"), alertOf("held")]);
+    applyFrames(queries, [
+      frame("alert", "pump", alertOf("new")),
+      frame("alert", "pump", alertOf("held", { note: "seen" })),
+      frame("alert", "pump", alertOf("old", { state: "cleared" })),
+    ]);
+    const firing = queries.getQueryData<readonly Alert[]>(queryKeys.firingAlerts);
+    expect(firing?.map(({ id, note }) => [id, note])).toEqual([
+      ["new", null],
+      ["held", "seen"],
+    ]);
   });
 
   test("that come while a page is read are not undone by what it brings", async () => {

@@ -43,6 +43,9 @@ async function follow(
     readonly data?: boolean;
     readonly after?: number;
     readonly silenceMs?: number;
+    readonly doubtMs?: number;
+    /** Whether the server answers the question whether it does. */
+    readonly answersQuestions?: boolean;
     readonly visibility?: Visibility;
   } = {},
 ) {
@@ -51,7 +54,15 @@ async function follow(
   const states = log<StreamState>();
   const gaps = log<true>();
   const beginnings = log<true>();
+  const questions = log<true>();
+  const { answersQuestions = true, ...timeouts } = options;
   const server = await startHttpServer((request, response) => {
+    if (request.method === "HEAD") {
+      if (answersQuestions) response.end();
+      else request.socket.destroy();
+      questions.push(true);
+      return;
+    }
     expect(request.headers.authorization).toBe(`Bearer ${key}`);
     expect(request.headers.accept).toBe("text/event-stream");
     answer(requests.items.length, response);
@@ -66,10 +77,11 @@ async function follow(
     onGap: () => gaps.push(true),
     signal: ending.signal,
     backOffMs: [1],
-    ...options,
+    ...timeouts,
   });
   return {
     requests,
+    questions,
     frames,
     states,
     gaps,
@@ -224,6 +236,25 @@ describe("the live stream", () => {
     );
     await live.requests.reaches(2);
     expect(live.states.items.slice(0, 3)).toEqual(["connecting", "live", "reconnecting"]);
+  });
+
+  test("is taken for lost when nothing comes and the server, asked, does not answer", async () => {
+    await using live = await follow(
+      (_connection, response) => void eventStream(response).write(": hello\n\n"),
+      { doubtMs: 10, answersQuestions: false },
+    );
+    await live.requests.reaches(2);
+    expect(live.states.items.slice(0, 3)).toEqual(["connecting", "live", "reconnecting"]);
+  });
+
+  test("is kept while nothing comes and the server, asked, answers", async () => {
+    await using live = await follow(
+      (_connection, response) => void eventStream(response).write(": hello\n\n"),
+      { doubtMs: 10 },
+    );
+    await live.questions.reaches(3);
+    expect(live.requests.items).toHaveLength(1);
+    expect(live.states.items).toEqual(["connecting", "live"]);
   });
 
   test("passes over what it does not know", async () => {

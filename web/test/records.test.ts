@@ -1,7 +1,6 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
-import { fromLocalField, toLocalField } from "../src/components/time-inputs.tsx";
 import { exportRecords, gatherBytes } from "../src/features/data/export-records.ts";
 import { excerptOf, piecesOf } from "../src/features/data/match-marks.ts";
 import { emptyList, mostRecords, withRecords } from "../src/features/data/record-list.ts";
@@ -87,12 +86,6 @@ describe("what is shown of a payload", () => {
     const excerpt = excerptOf(`${"a".repeat(1_000)}needle${"b".repeat(1_000)}`, "needle");
     expect(excerpt).toContain("needle");
     expect(excerpt.length).toBeLessThan(400);
-  });
-
-  test("times of the fields are instants", () => {
-    const iso = "2026-03-01T12:34:56.000Z";
-    expect(fromLocalField(toLocalField(iso))).toBe(iso);
-    expect(fromLocalField("")).toBe("");
   });
 });
 

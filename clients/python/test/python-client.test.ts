@@ -3,9 +3,11 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@devmesh/testkit/eventually";
+import { freePort } from "@devmesh/testkit/free-port";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startProcess } from "@devmesh/testkit/process";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 
 const folder = resolve(import.meta.dirname, "..");
@@ -16,6 +18,19 @@ const hasPython = await versionOf().then(
   () => false,
 );
 const withPython = hasPython ? test : test.skip;
+
+/** The library that a receiver needs; pip puts it into a folder of this run. */
+const library = "standardwebhooks==1.1.0";
+const libraries = await tempFolder();
+const install = ["-m", "pip", "install", "--quiet", "--target", libraries.path, library];
+const withLibrary =
+  hasPython &&
+  (await run("python3", install).then(
+    () => true,
+    () => false,
+  ))
+    ? test
+    : test.skip;
 
 let mesh: TestMesh;
 let pump: MqttDevice;
@@ -35,40 +50,70 @@ beforeAll(async () => {
 afterAll(async () => {
   await pump?.leave();
   await mesh?.stop();
-}, 60_000);
-
-withPython("the client passes its own tests against a running mesh", async () => {
-  const env = { ...process.env, DEVMESH_URL: mesh.url, DEVMESH_KEY: mesh.masterKey, PYTHONPATH: folder };
-  const { stderr } = await run("python3", ["-m", "unittest", "-v", "test_client"], {
-    cwd: import.meta.dirname,
-    env: { ...env, PYTHONDONTWRITEBYTECODE: "1" },
-  });
-  expect(stderr).toMatch(/^Ran 12 tests .*\n\nOK$/m);
+  await libraries.remove();
 });
 
-withPython(
-  "the examples of the README run as they are",
+/** What the README shows. */
+async function examplesOf(): Promise<string[]> {
+  const readme = await readFile(resolve(folder, "README.md"), "utf8");
+  return [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, example = ""]) => example);
+}
+const isReceiver = (example: string) => example.includes("standardwebhooks");
+
+const environment = () => ({
+  ...process.env,
+  DEVMESH_URL: mesh.url,
+  DEVMESH_KEY: mesh.masterKey,
+  PYTHONPATH: `${folder}:${libraries.path}`,
+  PYTHONDONTWRITEBYTECODE: "1",
+});
+
+withPython("the client passes its own tests against a running mesh", async () => {
+  const { stderr } = await run("python3", ["-m", "unittest", "-v", "test_client"], {
+    cwd: import.meta.dirname,
+    env: environment(),
+  });
+  expect(stderr).toMatch(/^Ran 14 tests .*\n\nOK$/m);
+});
+
+withPython("the examples of the README run as they are", async () => {
+  const examples = (await examplesOf()).filter((example) => !isReceiver(example));
+  expect(examples).toHaveLength(2);
+  for (const example of examples) {
+    const text = example.replace("http://127.0.0.1:8080", mesh.url);
+    await using program = startProcess("python3", ["-u", "-c", text], {
+      env: environment(),
+    });
+    await eventually(async () => {
+      await pump.publish("db/pump-1/temperature", '{"celsius":21.5}', 1);
+      return program.output().includes("pump-1/temperature {'celsius': 21.5}");
+    });
+    expect(program.output()).toMatch(/^5$/m);
+    await program.end("SIGKILL");
+  }
+});
+
+withLibrary(
+  "the receiver of the README verifies what a webhook sends, and refuses anybody else",
   async () => {
-    const readme = await readFile(resolve(folder, "README.md"), "utf8");
-    const examples = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, example = ""]) => example);
-    expect(examples).toHaveLength(2);
-    for (const example of examples) {
-      const text = example.replace("http://127.0.0.1:8080", mesh.url);
+    const [example = ""] = (await examplesOf()).filter(isReceiver);
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/`;
+    const body = { url, events: ["rpc.out.alarm"] };
+    const { id, secret } = (await mesh.http("/api/v2/webhooks", { body })).json;
+    const first = secret;
+    const rotated = (await mesh.http(`/api/v2/webhooks/${id}/secret`, { body: {} })).json.secret;
+    for (const [round, one] of [first, rotated].entries()) {
+      const text = example.replace("8000", String(port));
       await using program = startProcess("python3", ["-u", "-c", text], {
-        env: {
-          ...process.env,
-          DEVMESH_KEY: mesh.masterKey,
-          PYTHONPATH: folder,
-          PYTHONDONTWRITEBYTECODE: "1",
-        },
+        env: { ...environment(), WEBHOOK_SECRET: one },
       });
-      await eventually(async () => {
-        await pump.publish("db/pump-1/temperature", '{"celsius":21.5}', 1);
-        return program.output().includes("pump-1/temperature {'celsius': 21.5}");
-      });
-      expect(program.output()).toMatch(/^5$/m);
+      await eventually(() => fetch(url, { method: "POST", body: "{}" }).then(({ status }) => status === 401));
+      await pump.publish("pump-1/event/alarm", JSON.stringify({ round }), 1);
+      await eventually(() => program.output().includes(`devmesh.rpc.out.alarm {'round': ${round}}`));
+      expect((await mesh.http(`/api/v2/webhooks/${id}/test`, { body: {} })).json.status).toBe(204);
       await program.end("SIGKILL");
     }
+    await mesh.http(`/api/v2/webhooks/${id}`, { method: "DELETE" });
   },
-  60_000,
 );

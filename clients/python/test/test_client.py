@@ -121,6 +121,35 @@ class ClientTest(unittest.TestCase):
         newest = next(master.read_latest("pump-1"))
         self.assertEqual((newest["topic"], newest.json()), ("db/pump-1/numbers", 9))
 
+    def test_alerts_of_a_rule_are_followed_acknowledged_and_silenced(self) -> None:
+        channel = master.create_channel({"kind": "mail", "name": "On call", "to": ["ann@example.com"]})
+        when = {"kind": "shadow", "pointer": "/state/desired/on", "is": "==", "than": True}
+        rule = master.create_rule({"name": "On", "when": when, "notify": [channel["id"]]})
+        master.create_device({"id": "alert-1"})
+        master.patch_device("alert-1", {"shadow": {"state": {"desired": {"on": True}}}})
+        alert = next(frame for frame in master.notifications(after=0) if frame["name"] == "alert")["data"]
+        self.assertEqual((alert["rule_id"], alert["device_id"], alert["value"]), (rule["id"], "alert-1", True))
+        self.assertEqual(master.try_rule({"name": "On", "when": when})["matching"], 1)
+        firing = [one["id"] for one in master.list_alerts(state="firing", limit=1)]
+        self.assertEqual(firing, [alert["id"]])
+        changed = master.change_alert(alert["id"], {"acknowledged": True, "note": "seen"})
+        self.assertIsNotNone(changed["acknowledged_at"])
+        self.assertEqual(master.summarize_alerts()["unacknowledged"], 0)
+        silence = master.create_silence({"rule_ids": [rule["id"]], "until": "2999-01-01T00:00:00Z"})
+        self.assertEqual([one["id"] for one in master.list_silences()], [silence["id"]])
+        master.delete_silence(silence["id"])
+        master.delete_rule(rule["id"])
+        master.delete_channel(channel["id"])
+
+    def test_webhooks_are_created_tested_changed_and_deleted(self) -> None:
+        webhook = master.create_webhook({"url": "http://127.0.0.1:1/", "events": ["data"]})
+        self.assertTrue(webhook["secret"].startswith("whsec_"))
+        self.assertEqual(master.test_webhook(webhook["id"])["error"], "ECONNREFUSED")
+        self.assertFalse(master.patch_webhook(webhook["id"], {"enabled": False})["enabled"])
+        self.assertEqual(list(master.list_dead_deliveries(webhook["id"])), [])
+        self.assertEqual([one["id"] for one in master.list_webhooks()], [webhook["id"]])
+        master.delete_webhook(webhook["id"])
+
     def test_operations_have_typed_keywords_which_refuse_others(self) -> None:
         master.create_device({"id": "typed-1"})
         changed = master.patch_device("typed-1", {"name": "Typed"}, if_match=None)

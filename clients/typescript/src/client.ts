@@ -40,6 +40,8 @@ export interface DevmeshClient extends Requests {
   devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
   /** All stored records that match, page after page; `limit` is that of a page. */
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
+  /** All alerts that match, the newest first, page after page. */
+  alerts(query?: QueryOf<"listAlerts">): AsyncGenerator<Schemas["Alert"], void, undefined>;
   readonly jobs: Jobs;
   /** All firmware, the newest first, page after page. */
   firmware(): AsyncGenerator<Schemas["Firmware"], void, undefined>;
@@ -115,6 +117,7 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
       }),
     devices: (query = {}) => items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
     records: (query = {}) => items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
+    alerts: (query = {}) => items<Schemas["Alert"]>("/api/v2/alerts", { limit: 1_000, ...query }),
     jobs: jobsOf({ GET, POST }, (id, query = {}) =>
       items<Schemas["Execution"]>(`/api/v2/jobs/${encodeURIComponent(id)}/executions`, {
         limit: 1_000,

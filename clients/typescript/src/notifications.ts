@@ -14,7 +14,7 @@ interface NotificationFrame {
 }
 
 interface About extends NotificationFrame {
-  /** The device, job, key or customer. */
+  /** The device, job, key, customer or webhook. */
   readonly id: string;
 }
 
@@ -39,8 +39,19 @@ export type DevmeshNotification =
         | "session_taken_over"
         | "subscription_limit"
         | "allowance_exceeded"
-        | "publication_refused";
+        | "publication_refused"
+        | "subscription_refused";
       readonly data: Omit<Schemas["Diagnosis"], "name">;
+    })
+  | (NotificationFrame & {
+      /** The device; null for an alert about the mesh. */
+      readonly id: string | null;
+      readonly name: "alert";
+      readonly data: Schemas["Alert"];
+    })
+  | (About & {
+      readonly name: "webhooks";
+      readonly data: { readonly change: "created" | "updated" | "disabled" | "deleted" };
     })
   | (About & { readonly name: "keys"; readonly data: { readonly change: "created" | "deleted" } })
   | (About & {
@@ -61,7 +72,7 @@ export interface NotificationOptions {
   readonly data?: boolean;
   /** Only frames of this device; with a master key. */
   readonly device?: string;
-  /** Also frames named `keys` and `customers`; with a master key. */
+  /** Also frames named `keys`, `customers` and `webhooks`; with a master key. */
   readonly account?: boolean;
   /** Ends the stream. */
   readonly signal?: AbortSignal;

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await pump?.leave();
   await mesh?.stop();
-}, 60_000);
+});
 
 const listen = async (server: Server): Promise<string> => {
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -236,6 +236,71 @@ describe("jobs", () => {
   });
 });
 
+describe("alerts", () => {
+  test("of a rule are followed, listed page after page, acknowledged and silenced", async () => {
+    const channel = await devmesh.POST("/api/v2/channels", {
+      body: { kind: "mail", name: "On call", to: ["ann@example.com"] },
+    });
+    const when = { kind: "value", topic: "level", is: ">", than: 90 } as const;
+    const { data: tried } = await devmesh.POST("/api/v2/rules/try", { body: { name: "Full", when } });
+    expect(tried.firings).toEqual([]);
+    const { data: rule } = await devmesh.POST("/api/v2/rules", {
+      body: { name: "Full", severity: "critical", when, notify: [channel.data.id] },
+    });
+    // A first rule is evaluated from within a second on.
+    await eventually(async () => {
+      await pump.publish("db/pump-1/level", "95", 1);
+      return (await devmesh.GET("/api/v2/alerts/summary")).data.firing > 0;
+    });
+    for await (const frame of devmesh.notifications({ after: 0 })) {
+      if (frame.name !== "alert") continue;
+      expect([frame.id, frame.data.rule_id, frame.data.value]).toEqual(["pump-1", rule.id, 95]);
+      break;
+    }
+    const firing: { readonly id: string }[] = [];
+    for await (const alert of devmesh.alerts({ state: "firing", rule_id: rule.id, limit: 1 }))
+      firing.push(alert);
+    const [{ id } = { id: "" }, ...others] = firing;
+    expect(others).toEqual([]);
+    const { data: acknowledged } = await devmesh.POST("/api/v2/alerts/{id}", {
+      params: { path: { id } },
+      body: { acknowledged: true, note: "Somebody is on the way" },
+    });
+    expect(acknowledged.acknowledged_at).not.toBeNull();
+    const { data: summary } = await devmesh.GET("/api/v2/alerts/summary");
+    expect([summary.firing, summary.unacknowledged]).toEqual([1, 0]);
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const { data: silence } = await devmesh.POST("/api/v2/silences", {
+      body: { rule_ids: [rule.id], until },
+    });
+    expect((await devmesh.GET("/api/v2/silences")).data.map((one) => one.id)).toEqual([silence.id]);
+    await devmesh.DELETE("/api/v2/rules/{id}", { params: { path: { id: rule.id } } });
+    await eventually(async () => {
+      const { value: alert } = await devmesh.alerts({ rule_id: rule.id }).next();
+      return alert?.cleared_why === "rule_deleted";
+    });
+  });
+
+  test("reach a webhook, which is created, tested and replaced its secret, and whose frame says so", async () => {
+    const url = "http://127.0.0.1:1/";
+    const { data: webhook } = await devmesh.POST("/api/v2/webhooks", { body: { url, events: ["alert"] } });
+    expect(webhook.secret).toMatch(/^whsec_/);
+    const params = { path: { id: webhook.id } };
+    const { data: outcome } = await devmesh.POST("/api/v2/webhooks/{id}/test", { params });
+    expect(outcome).toMatchObject({ status: null, error: "ECONNREFUSED" });
+    const { data: replaced } = await devmesh.POST("/api/v2/webhooks/{id}/secret", { params });
+    expect(replaced.secret).not.toBe(webhook.secret);
+    expect((await devmesh.GET("/api/v2/webhooks/{id}/dead", { params })).data).toEqual([]);
+    const changes: string[] = [];
+    for await (const frame of devmesh.notifications({ after: 0, account: true })) {
+      if (frame.name === "webhooks" && frame.id === webhook.id) changes.push(frame.data.change);
+      if (changes.length === 2) break;
+    }
+    expect(changes).toEqual(["created", "updated"]);
+    await devmesh.DELETE("/api/v2/webhooks/{id}", { params });
+  });
+});
+
 describe("the notification stream", () => {
   test("gives frames typed by name, over a connection that breaks, and ends with its signal", async () => {
     const ending = new AbortController();
@@ -302,4 +367,4 @@ test("the example of the README runs as it is", async () => {
     return program.output().includes("db/pump-1/temperature 21.5");
   });
   expect(program.output()).toContain("[ 2, 3 ]\n");
-}, 60_000);
+});

@@ -74,7 +74,7 @@ export function firmwareRelease(shared: () => TestMesh): void {
       const second = await run([...args, "PT10M"]);
       expect([second.code, second.output]).toEqual([1, expect.stringContaining("is there already")]);
       expect(second.output).toContain("done: 1 of 2 succeeded, 1 failed");
-    }, 90_000);
+    });
 
     test("refuses another file under the version, an empty one, and devices that are none", async () => {
       await using folder = await tempFolder();

@@ -10,15 +10,15 @@ import type { MadeUp } from "./recording.ts";
 export interface RecordedMesh extends AsyncDisposable {
   readonly mesh: TestMesh;
   readonly mail: SmtpSink;
-  /** `customer_id` of one that stays, `former_customer_id` of one that may be deleted, `ticket` of a download. */
+  /** `customer_id` of one that stays, `former_customer_id` of one to delete, `ticket` of a download, `alert_id`. */
   readonly madeUp: MadeUp;
 }
 
 /**
  * Sets up a mesh over its public interfaces: the device `old-lamp` is connected, answers calls and has published two
  * records; `old-shed` was never connected; `old-board` was offered firmware and does not fetch it; a login as
- * `old-stranger` was refused; two customers were invited, and the mail to a third was rejected. The broker keeps only
- * 4 MB of device messages, so that a test can fill it.
+ * `old-stranger` was refused; an alert fires for `old-shed`; two customers were invited, and the mail to a third was
+ * rejected. The broker keeps only 4 MB of device messages, so that a test can fill it.
  */
 export async function startRecordedMesh(): Promise<RecordedMesh> {
   await using opened = new AsyncDisposableStack();
@@ -51,6 +51,7 @@ export async function startRecordedMesh(): Promise<RecordedMesh> {
       ["customer_id", customerIds.get("kim") ?? ""],
       ["former_customer_id", customerIds.get("former") ?? ""],
       ["ticket", ticket],
+      ["alert_id", await alertOf(mesh)],
     ]),
     [Symbol.asyncDispose]: () => toStay.disposeAsync(),
   };
@@ -79,6 +80,14 @@ async function connectedLamp(mesh: TestMesh): Promise<MqttDevice> {
   await eventually(async () => (await master.get("data")).json?.length === 2);
   await eventually(async () => (await master.get("devices/old-lamp/rpc/Echo")).status === 200);
   return device;
+}
+
+/** The alert of a rule on devices that are away. */
+async function alertOf(mesh: TestMesh): Promise<string> {
+  const master = asMaster(mesh);
+  const when = { kind: "offline", longer_than: "PT10S" };
+  await master.post("rules", { name: "away", where: { text: { all: ["old-shed"] } }, when });
+  return await eventually(async () => (await master.get("alerts?device_id=old-shed")).json?.[0]?.id);
 }
 
 /** The ticket by which the device can fetch firmware of a job that goes on. */

@@ -25,7 +25,8 @@ const phone = {
 const tall = { viewport: { width: 1440, height: 1000 } } as const;
 
 /** Every picture, of the mesh as it is now. */
-export function pictures({ mesh, pump, differing, job }: LivedInMesh): readonly Picture[] {
+export function pictures(lived: LivedInMesh): readonly Picture[] {
+  const { mesh, pump, differing, job, update, webhook } = lived;
   return [
     { name: "home", path: "/home", options: tall },
     { name: "home-dark", path: "/home", options: { ...tall, ...dark } },
@@ -42,9 +43,36 @@ export function pictures({ mesh, pump, differing, job }: LivedInMesh): readonly 
     { name: "device-rpc", path: `/devices/${pump}/rpc`, prepare: callFunctions },
     { name: "device-creation", path: "/devices", prepare: (visit) => createDevice(visit, mesh.masterKey) },
     { name: "data", path: "/data?filter=pressure" },
+    { name: "alerts", path: "/alerts" },
+    { name: "alerts-dark", path: "/alerts", options: dark },
+    { name: "alerts-phone", path: "/alerts", options: phone },
+    { name: "alert", path: "/alerts?state=all&severity=critical", options: tall, prepare: openAlert },
+    { name: "alert-rules", path: "/alerts/rules" },
+    { name: "alert-rule-new", path: "/alerts/rules/new", options: tall, prepare: tryRule },
+    {
+      name: "alert-rule-new-dark",
+      path: "/alerts/rules/new",
+      options: { ...tall, ...dark },
+      prepare: tryRule,
+    },
+    { name: "webhook", path: `/webhooks/${webhook}` },
     { name: "jobs", path: "/jobs" },
     { name: "job", path: `/jobs/${job}` },
     { name: "job-new", path: "/jobs/new", prepare: tryJob },
+    { name: "job-update", path: `/jobs/${update}` },
+    { name: "job-update-dark", path: `/jobs/${update}`, options: dark },
+    { name: "job-update-phone", path: `/jobs/${update}`, options: phone },
+    { name: "job-new-update", path: "/jobs/new?kind=firmware", options: tall, prepare: tryUpdate },
+    {
+      name: "job-new-update-dark",
+      path: "/jobs/new?kind=firmware",
+      options: { ...tall, ...dark },
+      prepare: tryUpdate,
+    },
+    { name: "job-new-update-phone", path: "/jobs/new?kind=firmware", options: phone, prepare: tryUpdate },
+    { name: "firmware", path: "/firmware" },
+    { name: "firmware-dark", path: "/firmware", options: dark },
+    { name: "firmware-phone", path: "/firmware", options: phone },
     { name: "keys", path: "/keys" },
     { name: "customers", path: "/customers" },
     { name: "services", path: "/services", prepare: () => sleep(4_000) },
@@ -68,10 +96,39 @@ async function callFunctions({ page }: Visit): Promise<void> {
   }
 }
 
+async function openAlert({ page }: Visit): Promise<void> {
+  await page
+    .getByRole("table", { name: "Alerts" })
+    .getByRole("link", { name: "Pump runs hot" })
+    .first()
+    .click();
+  await page.locator("canvas").waitFor();
+}
+
+async function tryRule({ page }: Visit): Promise<void> {
+  const fill = (name: string, text: string) => page.getByRole("textbox", { name, exact: true }).fill(text);
+  await fill("Topic", "pump");
+  await fill("Pointer into the message", "/motor");
+  await fill("Limit", "30");
+  await fill("It ends only beyond", "27");
+  await fill("Devices", "label:pump");
+  await page.getByRole("checkbox", { name: "On call" }).check();
+  await page.getByRole("button", { name: "Try" }).click();
+  await page.locator("canvas").waitFor();
+}
+
 async function tryJob({ page }: Visit): Promise<void> {
   await page.getByRole("textbox", { name: "Function" }).fill("Pump.Start");
   await page.getByRole("textbox", { name: "Parameters" }).fill('{"seconds": 30}');
   await page.getByRole("textbox", { name: "Condition" }).fill("label:pump");
+  await page.getByRole("textbox", { name: "Stages, in percent" }).fill("10, 50");
+  await page.getByRole("button", { name: "Dry run" }).click();
+}
+
+async function tryUpdate({ page }: Visit): Promise<void> {
+  const firmware = page.getByLabel("Firmware", { exact: true });
+  await firmware.selectOption(await firmware.locator("option", { hasText: "lamp" }).getAttribute("value"));
+  await page.getByRole("textbox", { name: "Condition" }).fill("label:lamp");
   await page.getByRole("textbox", { name: "Stages, in percent" }).fill("10, 50");
   await page.getByRole("button", { name: "Dry run" }).click();
 }

@@ -27,7 +27,7 @@ export function floods(shared: () => TestMesh): void {
     afterAll(async () => {
       await calm?.leave();
       await fleet?.[Symbol.asyncDispose]();
-    }, 60_000);
+    });
 
     async function idleDevices(count: number): Promise<{ id: string; token: string }[]> {
       const create = async (id: string) => ({

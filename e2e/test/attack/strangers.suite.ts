@@ -32,7 +32,7 @@ async function largestBrokerMegabytes(mesh: TestMesh): Promise<number> {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_000;
 }
 
-/** Strangers at the proxy in front of MQTT. The broker has had no other load, since its memory is measured. */
+/** Strangers at the proxy in front of MQTT. The broker has had little other load, since its memory is measured. */
 export function strangers(shared: () => TestMesh, websocketPort: () => number): void {
   withHaproxy(`with HAProxy in front of MQTT${haproxy === null ? ` (${withoutHaproxy})` : ""}`, () => {
     let mesh: TestMesh;
@@ -56,7 +56,7 @@ export function strangers(shared: () => TestMesh, websocketPort: () => number): 
     test("a device is served as without it, also over WebSocket", async () => {
       await expectServed(`mqtt://127.0.0.1:${proxy.port}`, "over-tcp");
       await expectServed(`ws://127.0.0.1:${proxy.websocketPort}/mqtt`, "over-websocket");
-    }, 60_000);
+    });
 
     test("unfinished CONNECTs of 900 KB and CONNECTs with names of 60 KB cost the broker no memory", async () => {
       const { token } = await enrolDevice(mesh, "beside-memory");
@@ -64,7 +64,7 @@ export function strangers(shared: () => TestMesh, websocketPort: () => number): 
       await longNames({ port: proxy.port, from: stranger }, 2_000);
       expect(await logIn({ port: proxy.port, from: home }, "beside-memory", token)).not.toBeNull();
       expect(await largestBrokerMegabytes(mesh)).toBeLessThan(maxBrokerMegabytes);
-    }, 60_000);
+    });
 
     test("thousands of wrong logins from one address keep no device of another out", async () => {
       const { token } = await enrolDevice(mesh, "beside-logins");
@@ -81,7 +81,7 @@ export function strangers(shared: () => TestMesh, websocketPort: () => number): 
       }
       expect(await flood).toBeGreaterThan(5_000);
       expect(waits).not.toContain(null);
-    }, 60_000);
+    });
 
     withBandwidth(
       "what a device sends over all its connections is bounded, and no other waits for it (HAProxy 2.7)",
@@ -117,7 +117,6 @@ export function strangers(shared: () => TestMesh, websocketPort: () => number): 
         // The sockets and the first second take some of it at once.
         expect(performance.now() - startedAt).toBeGreaterThan(4_000);
       },
-      60_000,
     );
 
     test("with a certificate it ends TLS, with MQTT and with its WebSocket", async () => {
@@ -136,10 +135,10 @@ export function strangers(shared: () => TestMesh, websocketPort: () => number): 
         await device.publish("db/by-tls/n", "1", 1);
       }
       expect(await logIn({ port: withTls.port, from: home }, "by-tls", token)).toBeNull();
-    }, 60_000);
+    });
 
     test("a stop ends it with exit code 0", async () => {
       expect(await proxy.stop()).toBe(0);
-    }, 60_000);
+    });
   });
 }

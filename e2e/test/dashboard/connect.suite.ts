@@ -107,7 +107,7 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
       await wizard().getByText(`just now: db/${id}/temperature`).waitFor();
       await eventually(() => /^connected/m.test(device.output()));
       await answersAndFollows(id);
-      await eventually(() => device.output().includes("acknowledged by the broker: 1"), { withinMs: 30_000 });
+      await eventually(() => device.output().includes("acknowledged by the broker: 1"));
     }
 
     async function answersAndFollows(id: string): Promise<void> {

@@ -468,7 +468,9 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
         page.waitForEvent("popup"),
         page.getByRole("link", { name: "API" }).click(),
       ]);
-      await reference.getByRole("link", { name: "Read a device", exact: true }).waitFor();
+      await reference.getByRole("link", { name: /^Devices/ }).click();
+      const menu = reference.getByRole("navigation", { name: "API Menu" });
+      await menu.getByRole("link", { name: "Read a device", exact: true }).waitFor();
       await reference.close();
     });
 

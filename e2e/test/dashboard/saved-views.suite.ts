@@ -22,7 +22,7 @@ export function savedViews(browser: () => Browser, shared: () => TestMesh): void
         await page.goto("/");
         await signIn(mesh.masterKey);
       }
-    }, 60_000);
+    });
     afterAll(async () => {
       for (const visit of [ann, bob]) await visit?.[Symbol.asyncDispose]();
       for (const { id } of (await asMaster(mesh).get("views")).json)
@@ -60,7 +60,7 @@ export function savedViews(browser: () => Browser, shared: () => TestMesh): void
       await page.getByText("1 device", { exact: true }).waitFor();
       expect(new URL(page.url()).search).toBe("?where=label%3Acellar");
       expect(await linkTo(page, "The cellar").getAttribute("aria-current")).toBe("page");
-    }, 60_000);
+    });
 
     test("two browsers that save at one time lose nothing, and each sees the other's", async () => {
       await Promise.all([save(ann, "/devices?filter=a", "By Ann"), save(bob, "/devices?filter=b", "By Bob")]);
@@ -69,7 +69,7 @@ export function savedViews(browser: () => Browser, shared: () => TestMesh): void
         for (const name of ["By Ann", "By Bob", "The cellar"]) await linkTo(visit.page, name).waitFor();
         expect(await linksOf(visit.page).allTextContents()).toEqual(["By Ann", "By Bob", "The cellar"]);
       }
-    }, 60_000);
+    });
 
     test("a view that one browser renames or deletes changes in the other", async () => {
       const { page } = ann;
@@ -92,7 +92,7 @@ export function savedViews(browser: () => Browser, shared: () => TestMesh): void
       await linkTo(page, "Ann's").waitFor({ state: "detached" });
       await comeBack(bob);
       await linkTo(bob.page, "Ann's").waitFor({ state: "detached" });
-    }, 60_000);
+    });
 
     test("have no serious violation of accessibility, in the light theme and in the dark one", async () => {
       const { page } = ann;
@@ -103,7 +103,7 @@ export function savedViews(browser: () => Browser, shared: () => TestMesh): void
         await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
         expect(await seriousViolations(page)).toEqual([]);
       }
-    }, 60_000);
+    });
 
     test("are in the navigation of a phone, where no page scrolls sideways", async () => {
       await asMaster(mesh).post("views", { name: "W".repeat(60), query: "filter=cellar" });
@@ -122,7 +122,7 @@ export function savedViews(browser: () => Browser, shared: () => TestMesh): void
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       expect(width).toBeLessThanOrEqual(390);
       expect(visit.pageErrors).toEqual(noPageErrors);
-    }, 60_000);
+    });
 
     test("met no violation of the page's policy, no error and no secret in a URL", () => {
       for (const { pageErrors } of [ann, bob]) expect(pageErrors).toEqual(noPageErrors);

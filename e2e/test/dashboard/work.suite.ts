@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { modelOf } from "@devmesh/simulator/device-models";
+import { startSimulatedDevice } from "@devmesh/simulator/simulated-device";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { describe, expect, test } from "@jest/globals";
@@ -100,8 +102,8 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       ]);
       const lines = (await readFile(await answers.path(), "utf8")).trim().split("\r\n");
       expect(lines.toSorted()).toEqual([
-        "barn-1,queued,,until the device listens,0,",
-        "barn-2,queued,,until the device listens,0,",
+        "barn-1,queued,,until its turn comes and the device listens,0,",
+        "barn-2,queued,,until its turn comes and the device listens,0,",
         "device,state,reason,answer,attempts,ended",
       ]);
       await button("Cancel").click();
@@ -114,7 +116,7 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Jobs" }).click();
       await page.getByRole("table", { name: "Jobs" }).getByRole("link", { name: "Air the barn" }).waitFor();
       expect(visit.pageErrors).toEqual(noPageErrors);
-    }, 60_000);
+    });
 
     test("a file of firmware is uploaded, cancelled, uploaded again and deleted", async () => {
       const mesh = shared();
@@ -167,7 +169,58 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       await button("Delete").click();
       await page.getByText("No files yet").waitFor();
       expect(visit.pageErrors).toEqual(noPageErrors);
-    }, 60_000);
+    });
+
+    test("an update is started from its file, followed to the end, and has succeeded when the device runs it", async () => {
+      const mesh = shared();
+      const { json: created } = await asMaster(mesh).post("devices", {
+        id: "lobby-lamp",
+        shadow: { tags: { labels: ["lobby"] } },
+      });
+      const device = await startSimulatedDevice(
+        { url: mesh.mqttUrl, id: "lobby-lamp", token: created.token },
+        { ...modelOf("lamp", "1.0.0"), update: { pieceMs: 500, bootMs: 500 } },
+      );
+      try {
+        await using visit = await visitDashboard(browser(), mesh);
+        const { page } = visit;
+        const button = (name: string) => page.getByRole("button", { name, exact: true });
+        const box = (name: string) => page.getByRole("textbox", { name });
+        await page.goto("/firmware");
+        await visit.signIn(mesh.masterKey);
+        await button("Upload firmware").click();
+        const upload = page.getByRole("dialog", { name: "Upload firmware" });
+        const buffer = Buffer.concat([Buffer.from("version=2.0.0\n"), randomBytes(200_000)]);
+        await upload
+          .locator("input[type=file]")
+          .setInputFiles({ name: "lobby-2.0.0.bin", mimeType: "application/octet-stream", buffer });
+        await upload.getByRole("button", { name: "Upload", exact: true }).click();
+        await page.getByRole("link", { name: "Update devices to lobby 2.0.0" }).click();
+        await page.getByRole("heading", { level: 1, name: "New job" }).waitFor();
+        await box("Condition").fill("label:lobby");
+        await button("More of the update").click();
+        await box("Must last").fill("1 s");
+        await button("Dry run").click();
+        await page.getByText("1 device", { exact: true }).waitFor();
+        await button("Start the job").click();
+
+        await page.getByRole("heading", { level: 1, name: "lobby to 2.0.0" }).waitFor();
+        await page.getByRole("progressbar", { name: "Transfer to lobby-lamp" }).waitFor();
+        await page.getByRole("list", { name: "Stages of the update" }).waitFor();
+        expect(await seriousViolations(page)).toEqual([]);
+        await page.getByText("done", { exact: true }).waitFor({ timeout: 60_000 });
+        const devices = page.getByRole("table", { name: "Devices of the job" });
+        await devices.getByRole("row", { name: /lobby-lamp.*succeeded/ }).waitFor();
+        await visit.goTo("Firmware");
+        const versions = page.getByRole("table", { name: "Versions that the fleet reports" });
+        await versions.getByRole("row", { name: /^2\.0\.0 1 .* lobby$/ }).waitFor();
+        const { reported } = (await asMaster(mesh).get("devices/lobby-lamp")).json.shadow.state;
+        expect(reported.ota.fw_version).toBe("2.0.0");
+        expect(visit.pageErrors).toEqual(noPageErrors);
+      } finally {
+        await device.stop();
+      }
+    }, 120_000);
 
     test("selected devices become the target of a job", async () => {
       const mesh = shared();
@@ -208,6 +261,6 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
       expect(await page.getByLabel("Firmware", { exact: true }).inputValue()).toBe(firmware.id);
       await asMaster(mesh).delete(`firmware/${firmware.id}`);
       expect(visit.pageErrors).toEqual(noPageErrors);
-    }, 60_000);
+    });
   });
 }

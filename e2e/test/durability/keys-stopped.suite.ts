@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { expect, test } from "@jest/globals";
@@ -7,7 +6,7 @@ import { asMaster, enrolDevice } from "../../src/tenant.ts";
 
 /** `KEY_CACHE_MS` of the test, in milliseconds. */
 export const cacheMs = 5_000;
-/** Less than the time that a request would wait for `keys`, in milliseconds. */
+/** Less than the 3 s that a request would wait for `keys`, in milliseconds. */
 const waitMs = 2_500;
 
 /** `keys` hangs in a mesh with that cache. */
@@ -26,13 +25,18 @@ export function keysStopped(shared: () => TestMesh): void {
     expect(await read()).toEqual([200, 200, 200]);
 
     await mesh.kill("keys", "SIGSTOP");
-    const until = performance.now() + cacheMs + 1_000;
-    while (performance.now() < until) {
-      const before = performance.now();
-      expect(await read()).toEqual([200, 200, 200]);
-      expect(performance.now() - before).toBeLessThan(waitMs);
-      await sleep(100);
-    }
+    const statuses = new Set<number>();
+    const pastItsTime = performance.now() + cacheMs;
+    // What a busy machine adds to some is no waiting: requests that wait do so each time.
+    await eventually(
+      async () => {
+        const before = performance.now();
+        for (const status of await read()) statuses.add(status);
+        return before > pastItsTime && performance.now() - before < waitMs;
+      },
+      { everyMs: 100 },
+    );
+    expect([...statuses]).toEqual([200]);
     const refused = await restClient(mesh.url, unused.key).get("devices/pump");
     expect([refused.status, refused.json]).toMatchObject([503, { reason: "unavailable", service: "keys" }]);
 
@@ -40,5 +44,5 @@ export function keysStopped(shared: () => TestMesh): void {
     await eventually(async () => (await restClient(mesh.url, unused.key).get("devices/pump")).status === 200);
     await asMaster(mesh).delete(`keys/${unused.id}`);
     await eventually(async () => (await restClient(mesh.url, unused.key).get("devices/pump")).status === 401);
-  }, 90_000);
+  });
 }

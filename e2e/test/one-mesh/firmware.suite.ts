@@ -87,7 +87,7 @@ export function firmware(shared: () => TestMesh): void {
       expect((await master.delete(`firmware/${id}`)).status).toBe(204);
       expect((await master.get(`firmware/${id}/content`)).status).toBe(404);
       expect((await master.delete(`firmware/${id}`)).json.reason).toBe("firmware_not_found");
-    }, 60_000);
+    });
 
     test("a wrong content is refused, and the right one is taken afterwards, once", async () => {
       const { id } = await declare();
@@ -103,7 +103,7 @@ export function firmware(shared: () => TestMesh): void {
       const again = await master.post(`firmware/${id}/content`, content);
       expect([again.status, again.json.reason]).toEqual([409, "content_exists"]);
       expect((await bytesOf(await download(id))).equals(content)).toBe(true);
-    }, 60_000);
+    });
 
     test("an upload that is cut leaves nothing, and is repeated", async () => {
       const { id } = await declare();
@@ -119,7 +119,7 @@ export function firmware(shared: () => TestMesh): void {
       await new Promise((resolve) => request.on("close", resolve));
       expect((await master.get(`firmware/${id}`)).json.ready).toBe(false);
       expect((await master.post(`firmware/${id}/content`, content)).json).toMatchObject({ id, ready: true });
-    }, 60_000);
+    });
 
     test("what is wrong with a declaration is named by its place", async () => {
       const { json } = await master.post("firmware", {

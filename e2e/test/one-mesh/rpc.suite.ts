@@ -39,10 +39,10 @@ export function rpc(shared: () => TestMesh): void {
             return { error: { code: 404, message: "no handler" } };
         }
       });
-    }, 60_000);
+    });
     afterAll(async () => {
       await device?.leave();
-    }, 60_000);
+    });
 
     const reasonOf = async (answer: ReturnType<RestClient["get"]>) => {
       const { status, json } = await answer;
@@ -59,7 +59,7 @@ export function rpc(shared: () => TestMesh): void {
           409,
           "device_offline",
         ]);
-        expect(performance.now() - started).toBeLessThan(5_000);
+        expect(performance.now() - started).toBeLessThan(20_000);
       });
       test("connected, but no answer in time: 504 rpc_timeout", async () => {
         expect(await reasonOf(master.get("devices/lamp/rpc/Silent?timeout=200"))).toEqual([

@@ -29,10 +29,10 @@ export function specTables(shared: () => TestMesh): void {
         if (method === "Sys.GetInfo") return { result: { app: "pump", params: params ?? null } };
         return { error: { code: 404, message: `No handler for ${method}` } };
       });
-    }, 60_000);
+    });
     afterAll(async () => {
       await device?.leave();
-    }, 60_000);
+    });
 
     describe("customer registration", () => {
       test("GET /newcustomer mails the confirmation link and the access token to the address", async () => {

@@ -20,8 +20,11 @@ export function patternOf(line: string): RegExp {
   return new RegExp(`^${literal.replaceAll("…", ".*")}$`);
 }
 
-/** For how long commands may run, in milliseconds. */
-const longestMs = 150_000;
+/** For how long commands may run, in milliseconds: each starts npm and node, which a busy machine makes slow. */
+const longestMs = 400_000;
+
+/** Time of a test that runs commands, in milliseconds. */
+export const commandsTimeMs = longestMs + 30_000;
 
 /**
  * Runs commands in the folder of the repository, for a mesh; programs that they leave running are ended. The exit code

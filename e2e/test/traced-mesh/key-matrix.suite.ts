@@ -53,10 +53,10 @@ export function keyMatrix(shared: () => TestMesh): void {
         unknown: restClient(mesh.url, `mk_${"0".repeat(32)}`),
         nobody: restClient(mesh.url, null),
       };
-    }, 60_000);
+    });
     afterAll(async () => {
       await device?.leave();
-    }, 60_000);
+    });
 
     interface Example {
       readonly path: string;
@@ -84,6 +84,17 @@ export function keyMatrix(shared: () => TestMesh): void {
     const bytes = Buffer.from("firmware");
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     const newFirmware = () => ({ name: "pump", version: `1.${++counter}`, size: bytes.length, sha256 });
+    const newWebhook = { url: "http://127.0.0.1:9/", events: [] };
+    const freshWebhook = async () => `webhooks/${await created("webhooks", newWebhook)}`;
+    let known: Promise<string> | undefined;
+    const webhook = () => {
+      known ??= freshWebhook();
+      return known;
+    };
+    const newRule = { name: "away", when: { kind: "offline", longer_than: "P1D" } };
+    // Of no device: it stays, and other suites have alerts sent.
+    const newSilence = { where: { labels: { all: ["nobody"] } }, until: "2100-01-01T00:00:00Z" };
+    const newChannel = () => ({ kind: "mail", name: "on call", to: [`ann${++counter}@example.com`] });
     const declared = async () => `firmware/${await created("firmware", newFirmware())}`;
     const uploaded = async () => {
       const path = await declared();
@@ -132,6 +143,41 @@ export function keyMatrix(shared: () => TestMesh): void {
         path: `executions/${await waitingCall(clients.master, await sleepingDevice())}`,
         body: { state: "cancelled" },
       }),
+      createWebhook: () => ({ path: "webhooks", body: newWebhook }),
+      listWebhooks: () => ({ path: "webhooks" }),
+      readWebhook: async () => ({ path: await webhook() }),
+      patchWebhook: async () => ({ path: await webhook(), body: { name: "Bill" } }),
+      deleteWebhook: async () => ({ path: await freshWebhook() }),
+      readWebhookSecret: async () => ({ path: `${await webhook()}/secret` }),
+      rotateWebhookSecret: async () => ({ path: `${await freshWebhook()}/secret` }),
+      testWebhook: async () => ({ path: `${await webhook()}/test` }),
+      listDeadDeliveries: async () => ({ path: `${await webhook()}/dead` }),
+      retryDeadDeliveries: async () => ({ path: `${await webhook()}/dead/retry` }),
+      retryDeadDelivery: async () => ({ path: `${await webhook()}/dead/1/retry` }),
+      listRules: () => ({ path: "rules" }),
+      createRule: () => ({ path: "rules", body: newRule }),
+      tryRule: () => ({ path: "rules/try?over=PT1H", body: newRule }),
+      readRule: async () => ({ path: `rules/${await created("rules", newRule)}` }),
+      changeRule: async () => ({
+        path: `rules/${await created("rules", newRule)}`,
+        body: { enabled: false },
+      }),
+      deleteRule: async () => ({ path: `rules/${await created("rules", newRule)}` }),
+      listAlerts: () => ({ path: "alerts?state=firing" }),
+      readAlert: () => ({ path: "alerts/none" }),
+      changeAlert: () => ({ path: "alerts/none", body: { acknowledged: true } }),
+      summarizeAlerts: () => ({ path: "alerts/summary" }),
+      listSilences: () => ({ path: "silences" }),
+      createSilence: () => ({ path: "silences", body: newSilence }),
+      deleteSilence: async () => ({ path: `silences/${await created("silences", newSilence)}` }),
+      listChannels: () => ({ path: "channels" }),
+      createChannel: () => ({ path: "channels", body: newChannel() }),
+      changeChannel: async () => ({
+        path: `channels/${await created("channels", newChannel())}`,
+        body: { name: "night" },
+      }),
+      testChannel: async () => ({ path: `channels/${await created("channels", newChannel())}/test` }),
+      deleteChannel: async () => ({ path: `channels/${await created("channels", newChannel())}` }),
       createFirmware: () => ({ path: "firmware", body: newFirmware() }),
       listFirmware: () => ({ path: "firmware" }),
       readFirmware: async () => ({ path: await declared() }),
@@ -170,6 +216,9 @@ export function keyMatrix(shared: () => TestMesh): void {
       retryDeadMail: () => ({ path: "mail/dead/1/retry" }),
       queryRecords: () => ({ path: "data" }),
       readLatest: () => ({ path: "devices/matrix/latest" }),
+      readSeries: () => ({ path: "series?device_id=matrix&topic=x" }),
+      listSeries: () => ({ path: "devices/matrix/series" }),
+      listOwnSeries: () => ({ path: "device/series" }),
       readOwnLatest: () => ({ path: "device/latest" }),
       readAppDevice: () => ({ path: "device" }),
       patchAppDevice: () => ({ path: "device", body: app }),
@@ -178,7 +227,13 @@ export function keyMatrix(shared: () => TestMesh): void {
     };
 
     /** A well-formed request whose subject cannot exist in this mesh: allowed callers get 404. */
-    const missing: readonly Operation[] = ["retryDeadMail", "downloadFirmware"];
+    const missing: readonly Operation[] = [
+      "retryDeadMail",
+      "downloadFirmware",
+      "retryDeadDelivery",
+      "readAlert",
+      "changeAlert",
+    ];
 
     function expected(route: RouteDeclaration, operation: Operation, holder: Holder) {
       // A stream that is not asked for as one is refused, but only to who may have it.

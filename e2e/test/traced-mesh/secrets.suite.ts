@@ -11,6 +11,9 @@ export function secrets(shared: () => TestMesh): void {
   test("no secret is in a log, a store, the broker's files or a metric; where one must be, only its owner can read", async () => {
     const mesh = shared();
     const master = asMaster(mesh);
+    const hook = { url: "http://127.0.0.1:1/", events: ["created", "keys"] };
+    const webhook = (await master.post("webhooks", hook)).json;
+    const replaced = (await master.post(`webhooks/${webhook.id}/secret`)).json.secret;
     const device = await enrolDevice(mesh, "vault");
     const customer = await registerCustomer(mesh, "vault@example.com");
     const rotated = (await master.post("devices/vault/token")).json.token;
@@ -24,6 +27,9 @@ export function secrets(shared: () => TestMesh): void {
     await fetch(customer.link);
     await master.delete("devices/vault");
     await eventually(async () => (await master.get("devices/vault")).status === 404);
+    await eventually(
+      async () => (await master.get(`webhooks/${webhook.id}`)).json.state.last_failure !== null,
+    );
 
     const confirmation = new URL(customer.link).searchParams.get("token") ?? "";
     const secrets = [
@@ -33,6 +39,8 @@ export function secrets(shared: () => TestMesh): void {
       device.deviceKey,
       device.publicKey,
       customer.token,
+      webhook.secret,
+      replaced,
       confirmation,
     ];
     expect(secrets.every((secret) => secret.length > 20)).toBe(true);
@@ -53,5 +61,6 @@ export function secrets(shared: () => TestMesh): void {
       const metrics = await (await fetch(`${ops}/metrics`)).text();
       expect(secrets.filter((secret) => metrics.includes(secret))).toEqual([]);
     }
-  }, 60_000);
+    await master.delete(`webhooks/${webhook.id}`);
+  });
 }

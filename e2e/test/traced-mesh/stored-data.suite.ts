@@ -65,9 +65,7 @@ export function storedData(shared: () => TestMesh): void {
       await other.publish("db/abc/only", "of abc", 1);
       await one.publish("db/ab/qos0", "at most once", 0);
       await one.publish("db/ab/qos2", "exactly once", 2);
-      await eventually(async () => (await records("skip=-1&filter=exactly")).length === 1, {
-        withinMs: 30_000,
-      });
+      await eventually(async () => (await records("skip=-1&filter=exactly")).length === 1);
       await eventually(async () => (await records("filter=at%20most%20once")).length === 1);
       await Promise.all([one.leave(), other.leave()]);
     }, 120_000);

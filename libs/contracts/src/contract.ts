@@ -61,6 +61,16 @@ export const doneIfRepeated = <const E extends ErrorDeclaration>(error: E) =>
 /** The answer of a method that has nothing to say. */
 export const done = z.object({});
 
+/** An error as it is sent. */
+export const WireError = z.object({
+  code: z.enum(codes),
+  reason: z.string(),
+  message: z.string().optional(),
+  details: z.unknown().optional(),
+  service: z.string().optional(),
+});
+export type WireError = z.infer<typeof WireError>;
+
 /** All that one service answers, as a value: server and client types, subjects, permissions and docs derive from it. */
 export interface ContractDeclaration {
   readonly service: string;

@@ -13,7 +13,9 @@ import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxLatestLimit, maxRecordLimit, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { DiagnosisReports } from "./model/diagnostics.ts";
+import { DeviceSeries, Every, SeriesPointer, SeriesSpan, SeriesTopic } from "./model/series.ts";
 import { Timestamp } from "./model/time.ts";
+import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
 
 const ofDevice = z.object({ device_id: DeviceId });
@@ -97,12 +99,100 @@ export const data = defineContract({
         device_mismatch,
       },
     },
+    /** When the newest record of each topic of all devices was stored, in the order of the topics' bytes. */
+    listLatest: {
+      ...idempotent,
+      deadlineMs: 10_000,
+      in: z.object({
+        limit: z.int().min(1).max(maxLatestLimit),
+        /** The topic of the last one of the page before. */
+        after: z.string().optional(),
+      }),
+      out: pageOf(DataRecord.pick({ device_id: true, topic: true, timestamp: true })),
+      errors: { cursor_invalid },
+    },
     /** How many topics `readLatest` has in all, counted up to {@link maxLatestLimit}. */
     countTopics: {
       ...idempotent,
       in: readByDevice,
       out: z.object({ count: z.int().min(0).max(maxLatestLimit) }),
       errors: { not_permitted, device_mismatch },
+    },
+    /**
+     * Numbers of one series by spans of time, which are rounded outwards. `every` is what was asked for, or what `auto`
+     * became. For a master key, and a device key of that device.
+     */
+    readSeries: {
+      ...idempotent,
+      deadlineMs: 10_000,
+      in: readByDevice.extend({
+        /** Relative to `db/<device_id>/`. */
+        topic: SeriesTopic,
+        pointer: SeriesPointer,
+        from: Timestamp,
+        /** Exclusive. */
+        until: Timestamp,
+        every: Every,
+        /** IANA name: days and months begin at its midnight. */
+        tz: z.string().max(64).default("UTC"),
+        /** Whether spans without numbers are answered, too. */
+        fill: z.boolean().default(false),
+      }),
+      out: z.object({
+        every: z.string(),
+        from: Timestamp,
+        until: Timestamp,
+        /** Whether the last span is not over yet. */
+        partial: z.boolean(),
+        spans: z.array(SeriesSpan),
+      }),
+      errors: {
+        series_range_invalid: {
+          code: "invalid_argument",
+          when: "`from`, `until`, `every` and `tz` do not fit together, or have too many points.",
+          details: z.array(Violation),
+        },
+        not_permitted,
+        device_mismatch,
+      },
+    },
+    /** The series of a device, by topic and pointer. For a master key, and a device key of that device. */
+    listSeries: {
+      ...idempotent,
+      in: readByDevice,
+      out: z.object({ series: z.array(DeviceSeries), left_out: z.int().min(0) }),
+      errors: { not_permitted, device_mismatch },
+    },
+    /**
+     * Records after `after` in the order of storing, cut by bytes. `next` is the `after` of the next page; it moves
+     * past records that are not wanted.
+     */
+    followRecords: {
+      ...idempotent,
+      deadlineMs: 10_000,
+      in: z.object({
+        /** A `next`; null begins with what is stored from now on, and answers no record. */
+        after: z
+          .string()
+          .regex(/^\d{1,15}$/)
+          .nullable(),
+        /** Relative to `db/<device id>/`, of any device. */
+        topics: z.array(TopicFilter).max(100).optional(),
+        device_ids: z.array(DeviceId).max(1_000).optional(),
+        limit: z.int().min(1).max(maxRecordLimit).default(maxRecordLimit),
+      }),
+      out: z.object({
+        next: z.string(),
+        /** All that was stored before this time has been answered; null while more records follow. */
+        caught_up_at: Timestamp.nullable(),
+        records: z.array(DataRecord),
+      }),
+      errors: {
+        cursor_invalid: {
+          code: "invalid_argument",
+          when: "`after` is beyond the last record, as in a store that was restored.",
+        },
+      },
     },
     /** Refuses the device's messages from now on and deletes its records. */
     purgeDevice: { ...idempotent, deadlineMs: 25_000, in: ofDevice, out: done },

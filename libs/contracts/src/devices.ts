@@ -10,6 +10,7 @@ import {
   idempotent,
   notIdempotent,
   pageOf,
+  WireError,
 } from "./contract.ts";
 import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import {
@@ -64,6 +65,30 @@ const too_many_scans = {
 
 const view_not_found = { code: "not_found", when: "There is no saved view of that id." } as const;
 const view_name_taken = { code: "conflict", when: "Another saved view has that name." } as const;
+
+/** Why a change of a device is refused. */
+const refusals = {
+  device_not_found,
+  invalid_device,
+  shadow_too_large,
+  not_writable: {
+    code: "permission_denied",
+    when: "The key may not write a member of the body; nothing was applied.",
+    details: z.object({ pointers: z.array(z.string()) }),
+  },
+  version_conflict: {
+    code: "conflict",
+    when: "`shadow.version` is not the shadow's version.",
+    details: z.object({ version: z.int() }),
+  },
+  precondition_failed: {
+    code: "conflict",
+    when: "`If-Match` does not name the device's current ETag.",
+  },
+} as const;
+
+/** Devices of one call that gathers what is asked of several. */
+export const maxGatheredDevices = 64;
 
 /** A device as the caller may see it, and its ETag. `etag` comes first, so that `device` can be passed on unparsed. */
 const TaggedDevice = z.object({
@@ -155,28 +180,43 @@ export const devices = defineContract({
         taken_at: Timestamp.optional(),
       }),
       out: TaggedDevice,
-      errors: {
-        device_not_found,
-        invalid_device,
-        shadow_too_large,
-        not_writable: {
-          code: "permission_denied",
-          when: "The key may not write a member of the body; nothing was applied.",
-          details: z.object({ pointers: z.array(z.string()) }),
-        },
-        version_conflict: {
-          code: "conflict",
-          when: "`shadow.version` is not the shadow's version.",
-          details: z.object({ version: z.int() }),
-        },
-        precondition_failed: {
-          code: "conflict",
-          when: "`If-Match` does not name the device's current ETag.",
-        },
-      },
+      errors: refusals,
+    },
+    /**
+     * Changes of shadows that devices ask for themselves: those of one device in their order, each with an outcome of
+     * its own. Its error is one of those below.
+     */
+    updateShadows: {
+      ...notIdempotent,
+      in: z.object({
+        updates: z
+          .array(
+            z.object({
+              id: DeviceId,
+              /** The `shadow` of a DevicePatch. */
+              patch: JsonObject,
+              /** As in `patchDevice`. */
+              taken_at: Timestamp,
+            }),
+          )
+          .max(maxGatheredDevices),
+      }),
+      out: z.array(
+        z.union([ShadowDelta.pick({ version: true, timestamp: true }), z.object({ error: WireError })]),
+      ),
+      errors: refusals,
     },
     /** The delta as the device gets it on `ID/shadow/delta`. */
     readDelta: { ...idempotent, in: ofDevice, out: ShadowDelta, errors: { device_not_found } },
+    /**
+     * The deltas as devices get them on `ID/shadow/delta`, in the order of their ids; null for no device. There may be
+     * fewer than were asked for, but one at least.
+     */
+    readDeltas: {
+      ...idempotent,
+      in: z.object({ ids: z.array(DeviceId).min(1).max(maxGatheredDevices) }),
+      out: z.array(ShadowDelta.nullable()),
+    },
     /** Marks the device for deletion and ends its access; the clean-up goes on after the reply. */
     deleteDevice: {
       ...idempotent,
@@ -206,7 +246,11 @@ export const devices = defineContract({
       ...idempotent,
       deadlineMs: 2_000,
       in: ofDevice,
-      out: z.object({ online: z.boolean() }),
+      out: z.object({
+        online: z.boolean(),
+        /** When it connected last; null without a connection, absent from replicas of an older release. */
+        connected_at: Timestamp.nullable().optional(),
+      }),
       errors: { device_not_found },
     },
     /** Which of these devices have an MQTT connection, whether they exist or not. */

@@ -1,13 +1,29 @@
+import { alertEvents, alerts } from "./alerts.ts";
 import { brokerLogEvents } from "./broker-log.ts";
 import { data, dataEvents } from "./data.ts";
 import { deviceEvents, devices } from "./devices.ts";
 import { gatewayEvents } from "./gateway.ts";
 import { jobEvents, jobs } from "./jobs.ts";
 import { keyEvents, keys } from "./keys.ts";
-import { mailer, mailQueue } from "./mailer.ts";
+import { alertMailQueue, mailer, mailQueue } from "./mailer.ts";
 import { api } from "./rest/api.ts";
 import { rpcBridge, rpcEvents } from "./rpc-bridge.ts";
 import { calls, defineService, mergeCalls, subscribesTo } from "./topology.ts";
+import { webhookEvents, webhooks } from "./webhooks.ts";
+
+/** All that is published about devices and their calls. */
+const aboutDevices = [
+  subscribesTo(deviceEvents, [
+    "online",
+    "offline",
+    "created",
+    "updated",
+    "deleted",
+    "throttled",
+    "diagnosed",
+  ]),
+  subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
+] as const;
 
 /**
  * The whole mesh. NATS users, their permissions (ADR 2) and the deployments are generated from it. A backup copies the
@@ -24,22 +40,16 @@ export const mesh = {
       calls(rpcBridge, ["readBacklog"]),
       calls(mailer, ["readQueue"]),
       calls(jobs, ["readBacklog"]),
+      calls(webhooks, ["readBacklog"]),
     ]),
     publishes: gatewayEvents,
     subscribes: [subscribesTo(keyEvents, ["revoked"]), subscribesTo(dataEvents, ["stored"])],
     follows: [
-      subscribesTo(deviceEvents, [
-        "online",
-        "offline",
-        "created",
-        "updated",
-        "deleted",
-        "throttled",
-        "diagnosed",
-      ]),
-      subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
+      ...aboutDevices,
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
       subscribesTo(jobEvents, ["execution_changed", "job_changed"]),
+      subscribesTo(webhookEvents, ["webhook_changed"]),
+      subscribesTo(alertEvents, ["alert_changed"]),
     ],
     rights: ["discovery", "history"],
     httpPort: 8080,
@@ -58,6 +68,7 @@ export const mesh = {
       calls(data, ["purgeDevice", "admitDevice"]),
       calls(rpcBridge, ["endSessions", "wipeDevice"]),
       calls(jobs, ["dropDevice"]),
+      calls(webhooks, ["purgeDevice"]),
     ],
     publishes: deviceEvents,
     subscribes: [
@@ -97,8 +108,8 @@ export const mesh = {
         "readPresences",
         "readConnections",
         "readDevice",
-        "patchDevice",
-        "readDelta",
+        "updateShadows",
+        "readDeltas",
       ]),
     ],
     publishes: rpcEvents,
@@ -124,11 +135,31 @@ export const mesh = {
     subscribes: [subscribesTo(deviceEvents, ["online", "updated"]), subscribesTo(jobEvents, ["due"])],
     store: { volumeGib: 12 },
   }),
+  alerts: defineService({
+    serves: alerts,
+    calls: [
+      calls(devices, ["selectDevices", "listDevices", "readDevice"]),
+      calls(data, ["followRecords", "queryRecords", "listLatest"]),
+      calls(webhooks, ["deliver", "readWebhook"]),
+    ],
+    publishes: alertEvents,
+    follows: aboutDevices,
+    produces: [alertMailQueue],
+    store: { volumeGib: 2 },
+  }),
   mailer: defineService({
     serves: mailer,
     calls: [calls(keys, ["readInvitation"])],
-    consumes: [mailQueue],
+    consumes: [mailQueue, alertMailQueue],
     reaches: [25, 465, 587],
+  }),
+  webhooks: defineService({
+    serves: webhooks,
+    calls: [calls(devices, ["readDevice"]), calls(data, ["followRecords"])],
+    publishes: webhookEvents,
+    rights: ["event_outbox"],
+    store: { volumeGib: 1 },
+    reaches: "public",
   }),
 } as const;
 

@@ -20,6 +20,8 @@ type BrokerRight =
   | "discovery"
   /** Keeps the course of the mesh and its last changes in the streams `HISTORY` and `CHANGES`. */
   | "history"
+  /** Makes the stream `WEBHOOKS` out of that of events, with a consumer for each webhook, and keeps dead letters. */
+  | "event_outbox"
   /** Reads CONNECT and DISCONNECT of account DEVICES, asks servers for their connections, closes one. */
   | "device_connections"
   /** In account DEVICES: pulls and acknowledges the records that devices publish. */
@@ -47,8 +49,8 @@ export interface ServiceDeclaration {
   readonly memoryMib: number;
   /** Port of its HTTP for clients, in a container. */
   readonly httpPort: number | null;
-  /** TCP ports of servers outside the mesh that it connects to. */
-  readonly reaches: readonly number[];
+  /** TCP ports of servers outside the mesh that it connects to; `public`: any port of public addresses. */
+  readonly reaches: readonly number[] | "public";
 }
 
 /** Checks the method names against the contract and keeps them as literal types. */

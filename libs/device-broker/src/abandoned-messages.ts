@@ -3,7 +3,7 @@ import { systemClock } from "@devmesh/service-kit/clock";
 import type { PulledMessage, Puller } from "@devmesh/service-kit/connection/pull";
 import { isMissing, streamManager } from "@devmesh/service-kit/connection/streams";
 import { nanos } from "@nats-io/nats-core";
-import { type deviceConsumers, mqttStream } from "./broker-subjects.ts";
+import { type DeviceConsumer, mqttStream } from "./broker-subjects.ts";
 
 /** Wait for messages before the count of unacknowledged ones is read again, in milliseconds. */
 const pollMs = 250;
@@ -23,7 +23,7 @@ export interface GatherOptions {
  */
 export async function gatherAbandonedMessages(
   bus: Bus,
-  durable: keyof typeof deviceConsumers,
+  durable: DeviceConsumer,
   puller: Puller,
   held: PulledMessage[],
   { maxBytes, signal }: GatherOptions,

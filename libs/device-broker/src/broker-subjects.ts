@@ -1,7 +1,7 @@
 import { recordRoot } from "@devmesh/contracts/model/device-id";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { subjectToken } from "@devmesh/service-kit/subjects";
-import { subjectOf, takenSubjects } from "./device-topic.ts";
+import { subjectFor, subjectOf } from "./device-topic.ts";
 
 /** Where nats-server asks whether a login is good. */
 export const authCalloutSubject = "$SYS.REQ.USER.AUTH";
@@ -31,17 +31,31 @@ export const mqttRetainedStream = "$MQTT_rmsgs";
 /** Prefix of an MQTT topic, as a subject, inside `$MQTT_msgs`. */
 export const mqttStreamPrefix = "$MQTT.msgs.";
 
-/** The durable consumers on `$MQTT_msgs`: each named after the service that pulls it, with what it holds. */
+/**
+ * The durable consumers on `$MQTT_msgs`, each named after the service that pulls it, with what it holds. One filter
+ * each: for a consumer with several, nats-server looks through all subjects for each message.
+ */
 export const deviceConsumers = {
-  data: takenSubjects("data").map((subject) => mqttStreamPrefix + subject),
-  "rpc-bridge": takenSubjects("rpc-bridge").map((subject) => mqttStreamPrefix + subject),
+  data: mqttStreamPrefix + subjectFor(`${recordRoot}/{name...}`),
+  // Holds the deltas that the mesh publishes, too.
+  "rpc-bridge": mqttStreamPrefix + subjectFor("{id}/shadow/{name...}"),
+  "rpc-bridge-events": mqttStreamPrefix + subjectFor("{id}/event/{name...}"),
 } as const;
 
-/** Canary topics, each held by the consumer of its service. No device has such an id. */
+/** A consumer on `$MQTT_msgs`, by its name. */
+export type DeviceConsumer = keyof typeof deviceConsumers;
+
+/** Those of `rpc-bridge`. */
+export const bridgeConsumers = [
+  "rpc-bridge-events",
+  "rpc-bridge",
+] as const satisfies readonly DeviceConsumer[];
+
+/** Canary topics, each held by a consumer of its service. No device has such an id. */
 export const canaryTopics = {
   data: `${recordRoot}/_canary`,
   "rpc-bridge": deviceTopics.event("_canary", "stored"),
-} as const satisfies Record<keyof typeof deviceConsumers, string>;
+} as const satisfies Partial<Record<DeviceConsumer, string>>;
 
 /** The subjects of {@link canaryTopics} in `$MQTT_msgs`. */
 export const canarySubjects = {
@@ -75,4 +89,5 @@ export const deviceStoreRequests = {
   "broker.devices.stream": `$JS.API.STREAM.INFO.${mqttStream}`,
   "broker.devices.consumer.data": `$JS.API.CONSUMER.INFO.${mqttStream}.data`,
   "broker.devices.consumer.rpc-bridge": `$JS.API.CONSUMER.INFO.${mqttStream}.rpc-bridge`,
+  "broker.devices.consumer.rpc-bridge-events": `$JS.API.CONSUMER.INFO.${mqttStream}.rpc-bridge-events`,
 } as const;

@@ -1,7 +1,7 @@
 import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
 import { retry } from "@devmesh/service-kit/retry";
 import { z } from "zod";
-import type { deviceStoreRequests } from "./broker-subjects.ts";
+import { type DeviceConsumer, deviceConsumers, type deviceStoreRequests } from "./broker-subjects.ts";
 
 const StreamInfo = z.object({
   config: z.object({ discard: z.string() }),
@@ -29,10 +29,11 @@ async function checkDeviceStore(bus: Bus): Promise<void> {
   assertConnected(bus);
   const request = async <T>(subject: keyof typeof deviceStoreRequests, reply: z.ZodType<T>) =>
     reply.parse((await bus.request(subject, "", { timeoutMs: requestTimeoutMs })).json());
-  const consumers = await Promise.all([
-    request("broker.devices.consumer.data", ConsumerInfo),
-    request("broker.devices.consumer.rpc-bridge", ConsumerInfo),
-  ]);
+  const consumers = await Promise.all(
+    (Object.keys(deviceConsumers) as DeviceConsumer[]).map((name) =>
+      request(`broker.devices.consumer.${name}`, ConsumerInfo),
+    ),
+  );
   // Asked last: the stream may only have grown since.
   const { config, state } = await request("broker.devices.stream", StreamInfo);
   if (config.discard !== "new") throw new Error("the broker's stream of device messages has no limits yet");

@@ -6,7 +6,7 @@ import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { gatherAbandonedMessages } from "./abandoned-messages.ts";
 import {
   canarySubjects,
-  type deviceConsumers,
+  type DeviceConsumer,
   mqttStream,
   mqttStreamPrefix,
   replicaGroup,
@@ -48,7 +48,7 @@ export interface DeviceMessage {
 
 /** What to pull. */
 export interface PullDeviceMessagesOptions {
-  readonly durable: keyof typeof deviceConsumers;
+  readonly durable: DeviceConsumer;
   readonly batch: number;
   /** Most bytes in one batch, which bounds the memory: at least 2 MB, default 32 MB. */
   readonly maxBytes?: number;

@@ -10,7 +10,7 @@ import {
   StorageType,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import { deviceConsumers, mqttStream, replicaGroup } from "./broker-subjects.ts";
+import { type DeviceConsumer, deviceConsumers, mqttStream, replicaGroup } from "./broker-subjects.ts";
 
 /** After this long without a pull the broker pins another replica, in milliseconds. */
 export const pinMs = 5_000;
@@ -58,12 +58,12 @@ export async function provisionDeviceStream(
  * Creates the durable consumer of a service on `$MQTT_msgs`, which must exist. The stream keeps nothing that no
  * consumer wants. Idempotent; rejects when the broker refuses.
  */
-export async function ensureDeviceConsumer(bus: Bus, durable: keyof typeof deviceConsumers): Promise<void> {
+export async function ensureDeviceConsumer(bus: Bus, durable: DeviceConsumer): Promise<void> {
   const manager = await streamManager(bus);
   const { config } = await manager.streams.info(mqttStream);
   await ensureConsumer(bus, mqttStream, {
     durable_name: durable,
-    filter_subjects: [...deviceConsumers[durable]],
+    filter_subjects: [deviceConsumers[durable]],
     ack_policy: AckPolicy.Explicit,
     deliver_policy: DeliverPolicy.All,
     ack_wait: nanos(ackWaitMs),
@@ -102,7 +102,7 @@ export async function readStreamCreated(bus: Bus, signal: AbortSignal): Promise<
 }
 
 /** Number of messages that a consumer has not acknowledged yet. Rejects while it cannot be read. */
-export async function deviceBacklog(bus: Bus, durable: keyof typeof deviceConsumers): Promise<number> {
+export async function deviceBacklog(bus: Bus, durable: DeviceConsumer): Promise<number> {
   const manager = await streamManager(bus);
   const info = await manager.consumers.info(mqttStream, durable);
   return info.num_pending + info.num_ack_pending;

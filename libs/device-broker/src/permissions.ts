@@ -12,6 +12,7 @@ import {
   historyStreams,
   inboxPrefix,
   methodSubject,
+  outbox,
   pingOf,
   queueConsumer,
   queueStream,
@@ -20,8 +21,10 @@ import {
 import type { DeviceGrant } from "./auth-callout.ts";
 import {
   authCalloutSubject,
+  bridgeConsumers,
   canarySubjects,
   connectionsSubject,
+  type DeviceConsumer,
   deviceConnectSubject,
   deviceConsumers,
   deviceDisconnectSubject,
@@ -139,6 +142,7 @@ function meshPermissions(
   if (rights.includes("history"))
     for (const { stream, subjects } of Object.values(historyStreams))
       publish.push(subjects, ...streamUpkeep(stream), `$JS.API.DIRECT.GET.${stream}`);
+  if (rights.includes("event_outbox")) publish.push(...eventOutbox);
   if (rights.includes("device_connections")) {
     subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
     publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");
@@ -166,6 +170,23 @@ const eventReading = [
   // A consumer of several filters is created on this subject, without its name.
   `$JS.API.CONSUMER.CREATE.${eventsStream}`,
   ...["MSG.NEXT", "DELETE"].map((verb) => `$JS.API.CONSUMER.${verb}.${eventsStream}.*`),
+];
+
+const eventOutbox = [
+  ...streamUpkeep(eventsStream),
+  ...streamUpkeep(outbox.stream),
+  `$JS.API.STREAM.DELETE.${outbox.stream}`,
+  // Its filters are not checked: this permits reading all events.
+  ...["DURABLE.CREATE", "INFO", "MSG.NEXT", "DELETE"].map(
+    (verb) => `$JS.API.CONSUMER.${verb}.${outbox.stream}.*`,
+  ),
+  `$JS.API.CONSUMER.LIST.${outbox.stream}`,
+  `$JS.API.STREAM.MSG.GET.${outbox.stream}`,
+  `$JS.ACK.${outbox.stream}.>`,
+  outbox.allSubjects,
+  ...streamUpkeep(outbox.dead),
+  ...["MSG.GET", "MSG.DELETE", "PURGE"].map((verb) => `$JS.API.STREAM.${verb}.${outbox.dead}`),
+  outbox.allDead,
 ];
 
 function queueConsumption(queue: string): string[] {
@@ -196,7 +217,7 @@ function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserP
     subscribe.push(...takenSubjects("data").map((subject) => `${subject} ${name}`));
   }
   if (topics) {
-    publish.push(...pulling("rpc-bridge"), ...provisioning(), toDevices);
+    publish.push(...bridgeConsumers.flatMap(pulling), ...provisioning(), toDevices);
     deny.push(...brokerInternals);
     subscribe.push(...takenSubjects("rpc-bridge").map((subject) => `${subject} ${name}`), ...replySubjects);
   }
@@ -208,7 +229,7 @@ function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserP
   };
 }
 
-function pulling(durable: keyof typeof deviceConsumers): string[] {
+function pulling(durable: DeviceConsumer): string[] {
   return [
     `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.${durable}`,
     `$JS.API.CONSUMER.UNPIN.${mqttStream}.${durable}`,

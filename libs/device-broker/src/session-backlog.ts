@@ -2,7 +2,7 @@ import { recordRoot } from "@devmesh/contracts/model/device-id";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { streamManager } from "@devmesh/service-kit/connection/streams";
 import type { ConsumerInfo } from "@nats-io/jetstream";
-import { mqttStream, mqttStreamPrefix } from "./broker-subjects.ts";
+import { bridgeConsumers, mqttStream, mqttStreamPrefix } from "./broker-subjects.ts";
 import { deviceOfSubject } from "./device-topic.ts";
 import { findTopPublisher } from "./top-publisher.ts";
 
@@ -17,9 +17,6 @@ export interface SessionBacklogOptions {
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
-
-/** The consumer of all that devices may subscribe to and services take; records no session can hold. */
-const durable = "rpc-bridge";
 
 /** Rounds before what is still too much waits for the next time. */
 const maxRounds = 20;
@@ -36,10 +33,14 @@ export async function dropSessionBacklog(
   const manager = await streamManager(bus);
   const dropped: DroppedBacklog[] = [];
   for (let round = 0; round < maxRounds && !signal.aborted; round++) {
-    // Before the consumer: what was stored in between has not been handled.
+    // Before the consumers: what was stored in between has not been handled.
     const { state } = await manager.streams.info(mqttStream);
     if (state.bytes <= maxBytes) break;
-    const handled = handledUpTo(await manager.consumers.info(mqttStream, durable), state.last_seq);
+    // Of all that devices may subscribe to and services take; records no session can hold.
+    const consumers = await Promise.all(
+      bridgeConsumers.map((name) => manager.consumers.info(mqttStream, name)),
+    );
+    const handled = Math.min(...consumers.map((info) => handledUpTo(info, state.last_seq)));
     const deviceId = await findTopPublisher(manager, {
       stream: mqttStream,
       prefix: mqttStreamPrefix,

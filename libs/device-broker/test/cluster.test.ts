@@ -21,7 +21,7 @@ describe("three clustered servers", () => {
   beforeAll(async () => {
     folder = await tempFolder();
     cluster = await startCluster(folder.path);
-  }, 90_000);
+  });
   afterAll(async () => {
     await Promise.all(buses.map((bus) => bus[natsConnection].close()));
     await cluster?.stop();

@@ -329,7 +329,7 @@ describe("two replicas that pull the same messages", () => {
     expect(heir.seen).toEqual(["old", "new"]);
     end();
     await heir.stop();
-  }, 60_000);
+  });
 });
 
 /** How many messages are handed out and not acknowledged. */

@@ -2,7 +2,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { mqttStream } from "../src/broker-subjects.ts";
+import { bridgeConsumers, mqttStream } from "../src/broker-subjects.ts";
 import { pullDeviceMessages } from "../src/device-stream.ts";
 import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 import { dropSessionBacklog, findMessageHoard } from "../src/session-backlog.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   bus = await broker.connect("rpc-bridge.devices");
   await using bridge = await broker.bridge();
   await provisionDeviceStream(bus, { signal: done.signal });
-  await ensureDeviceConsumer(bus, "rpc-bridge");
+  for (const name of bridgeConsumers) await ensureDeviceConsumer(bus, name);
   await ensureDeviceConsumer(await broker.connect("data.devices"), "data");
   await bridge.leave();
 });
@@ -64,7 +64,7 @@ test("what services have not handled yet is never dropped, however much it is", 
   const enough = new AbortController();
   await pullDeviceMessages(
     bus,
-    { durable: "rpc-bridge", batch: 100, maxWaitMs: 0, signal: enough.signal },
+    { durable: "rpc-bridge-events", batch: 100, maxWaitMs: 0, signal: enough.signal },
     async (batch) => {
       handled.push(...batch.map(({ subject }) => subject));
       if (handled.length >= 50) enough.abort();

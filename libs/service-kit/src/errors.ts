@@ -1,4 +1,4 @@
-import { type Code, codes, type ErrorDeclaration, statusOfCode } from "@devmesh/contracts/contract";
+import { type Code, type ErrorDeclaration, statusOfCode, WireError } from "@devmesh/contracts/contract";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { Violation, ViolationList } from "@devmesh/contracts/model/violation";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
@@ -108,18 +108,13 @@ export function encodeError(error: ServiceError): EncodedError {
   const wire = headers();
   wire.set(errorCodeHeader, String(statusOfCode[error.code]));
   wire.set(errorReasonHeader, error.reason);
-  const { code, reason, details, service } = error;
-  const message = error.reason === "internal" ? undefined : error.message;
-  return { headers: wire, body: JSON.stringify({ code, reason, message, details, service }) };
+  return { headers: wire, body: JSON.stringify(describeError(error)) };
 }
 
-const WireError = z.object({
-  code: z.enum(codes),
-  reason: z.string(),
-  message: z.string().optional(),
-  details: z.unknown().optional(),
-  service: z.string().optional(),
-});
+/** An error as a member of an answer. Give it only what `sendableError` returned. */
+export function describeError({ code, reason, message, details, service }: ServiceError): WireError {
+  return { code, reason, message: reason === "internal" ? undefined : message, details, service };
+}
 
 /**
  * Rebuilds the error of a reply of `service`; one that the method does not declare is `internal`, as is an unreadable
@@ -130,12 +125,19 @@ export function decodeError(
   service: string,
   declared: Readonly<Record<string, ErrorDeclaration>>,
 ): ServiceError {
-  let wire: z.infer<typeof WireError>;
   try {
-    wire = WireError.parse(JSON.parse(body));
+    return restoreError(WireError.parse(JSON.parse(body)), service, declared);
   } catch (cause) {
     return ServiceError.of("internal", { cause });
   }
+}
+
+/** Rebuilds the error that a member of an answer of `service` describes, as {@link decodeError} does. */
+export function restoreError(
+  wire: WireError,
+  service: string,
+  declared: Readonly<Record<string, ErrorDeclaration>>,
+): ServiceError {
   const declaration = declarationOf(wire.reason, declared);
   if (declaration === undefined || declaration.code !== wire.code) {
     return ServiceError.of("internal", {

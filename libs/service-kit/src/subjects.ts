@@ -122,3 +122,20 @@ export const historyStreams = {
 
 /** Name of the stream that holds the events of the last hour. */
 export const eventsStream = "EVENTS";
+
+/** The stream of what waits for webhooks, that of what was given up, and their subjects. */
+export const outbox = {
+  stream: "WEBHOOKS",
+  dead: "DEAD_WEBHOOKS",
+  /** Messages for one webhook alone. */
+  subject: (id: string): string => `queue.webhooks.${subjectToken(id, "webhook")}`,
+  allSubjects: "queue.webhooks.*",
+  /** What a webhook gave up, about a device; `-` is no device's id. */
+  deadSubject: (id: string, about: string | null): string =>
+    `dead.webhooks.${subjectToken(id, "webhook")}.${about === null ? "-" : subjectToken(about, "device")}`,
+  allDead: "dead.webhooks.*.*",
+  deadOf: (of: { readonly id: string } | { readonly about: string }): string =>
+    "id" in of
+      ? `dead.webhooks.${subjectToken(of.id, "webhook")}.*`
+      : `dead.webhooks.*.${subjectToken(of.about, "device")}`,
+} as const;

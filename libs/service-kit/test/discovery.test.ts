@@ -52,8 +52,10 @@ describe("discovery after ADR-32", () => {
   async function ask(subject: string): Promise<unknown[]> {
     const replies: unknown[] = [];
     for await (const reply of await asking[natsConnection].requestMany(subject, "", {
-      strategy: "timer",
-      maxWait: 150,
+      // The first may be late beside busy processes; the others follow it.
+      strategy: "stall",
+      maxWait: 10_000,
+      stall: 500,
     })) {
       replies.push(reply.json());
     }

@@ -206,5 +206,5 @@ describe("a work queue", () => {
     await eventually(async () => (await office.count()).pending === 0);
     expect(begun.sort()).toEqual(["later", "meanwhile"]);
     await consuming.stop();
-  }, 90_000);
+  });
 });

@@ -35,3 +35,21 @@ export function parseStoreUrl(url: string): StoreUrl {
   }
   throw new Error("STORE_URL must be of the form sqlite:<path> or mongodb://<hosts>/<database>");
 }
+
+/** How the store of a service is opened. */
+export interface StoreAdapters<S> {
+  readonly sqlite: (path: string) => S;
+  /** Imports the adapter: its driver is large, and most installations do not use it. */
+  readonly mongodb: () => Promise<(url: MongoUrl, signal: AbortSignal) => Promise<S>>;
+}
+
+/** Opens the store that a URL names. Rejects with one clear sentence when it cannot be opened. */
+export async function openStore<S>(
+  url: StoreUrl,
+  { sqlite, mongodb }: StoreAdapters<S>,
+  signal: AbortSignal,
+): Promise<S> {
+  if (url.kind === "sqlite") return sqlite(url.path);
+  const open = await mongodb();
+  return await open(url, signal);
+}

@@ -8,6 +8,7 @@ import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { MAX_REPLY_BYTES } from "@devmesh/service-kit/rpc/page";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Purges } from "./retention/purge.ts";
+import { createSeriesQueries } from "./series/series-queries.ts";
 import { type DataStore, InvalidCursor, type RecordSelection } from "./store/data-store.ts";
 
 /** What the use cases need. */
@@ -17,6 +18,8 @@ export interface DataOptions {
   readonly clock: Clock;
   /** Messages that wait in the broker; rejects while it cannot be asked. */
   readonly backlog: () => Promise<number>;
+  /** How long records are kept, in milliseconds. */
+  readonly keptMs: number;
 }
 
 type StoredQuery = CallInput<typeof data, "queryRecords">;
@@ -29,7 +32,9 @@ const envelopeBytes = 1_024;
 const maxSearchMs = 5_000;
 
 /** Queries records, and deletes those of a device. */
-export function createData({ store, purges, clock, backlog }: DataOptions): Implementation<typeof data> {
+export function createData(options: DataOptions): Implementation<typeof data> {
+  const { store, purges, clock, backlog } = options;
+  const series = createSeriesQueries(options);
   const implementation: Implementation<typeof data> = {
     async queryRecords(query, context) {
       const selection = selectionOf(query, context);
@@ -67,10 +72,55 @@ export function createData({ store, purges, clock, backlog }: DataOptions): Impl
       }
     },
 
+    async listLatest({ limit, after }, context) {
+      const page = {
+        caller: "follower",
+        limit,
+        ...(after === undefined ? {} : { after }),
+        maxBytes: MAX_REPLY_BYTES - envelopeBytes,
+      };
+      try {
+        const { next, items } = await store.readLatest(null, page, context.signal);
+        const shown = items.map(({ device_id, topic, timestamp }) => ({ device_id, topic, timestamp }));
+        return { next, items: shown };
+      } catch (error) {
+        if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
+        throw error;
+      }
+    },
+
+    async followRecords({ after, topics, device_ids, limit }, context) {
+      const readAt = clock.now().toISOString();
+      const request = {
+        caller: "follower",
+        after: after === null ? null : Number(after),
+        ...(topics === undefined ? {} : { topics }),
+        ...(device_ids === undefined ? {} : { deviceIds: device_ids }),
+        limit,
+        maxBytes: MAX_REPLY_BYTES - envelopeBytes,
+      };
+      try {
+        const { records, next, atEnd } = await store.follow(request, context.signal);
+        return { next: String(next), caught_up_at: atEnd ? readAt : null, records };
+      } catch (error) {
+        if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
+        throw error;
+      }
+    },
+
     async countTopics(query, context) {
       const deviceId = requestedDevice(query, context);
       const request = { caller: callerOf(query), most: maxLatestLimit };
       return { count: await store.countTopics(deviceId, request, context.signal) };
+    },
+
+    async readSeries(query, context) {
+      requestedDevice(query, context);
+      return await series.readSeries(query, context, callerOf(query));
+    },
+
+    async listSeries(query, context) {
+      return await series.listSeries(requestedDevice(query, context), callerOf(query), context.signal);
     },
 
     async purgeDevice({ device_id }) {
@@ -140,7 +190,7 @@ function bound(deviceId: string, query: StoredQuery, context: QueryContext): str
 /** The device of a query that is about one, if the key may read all records of it. */
 function requestedDevice(
   { principal, device_id }: DeviceQuery,
-  context: Context<typeof data, "readLatest" | "countTopics">,
+  context: Context<typeof data, "readLatest" | "countTopics" | "readSeries" | "listSeries">,
 ): string {
   switch (principal.kind) {
     case "master":

@@ -20,6 +20,10 @@ export const DataEnv = ServiceEnv.extend({
   DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),
   /** Bytes of the store, indexes included; beyond it the device that stores most loses its oldest records. */
   DATA_MAX_BYTES: byteSize.default(10 * 1024 ** 3),
+  /** Days that numbers are kept by the hour; by five minutes they are kept as long as records. */
+  SERIES_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(730),
+  /** Bytes of numbers by the hour and by five minutes; beyond it the device that has most loses its oldest hours. */
+  SERIES_MAX_BYTES: byteSize.default(5 * 1024 ** 3),
   /** Messages of one batch; the broker delivers at most 1,000 that are not acknowledged. */
   INGEST_BATCH: wholeNumber(1_000, 1, 1_000),
   /** The longest wait for a batch to fill, in milliseconds. */

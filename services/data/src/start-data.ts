@@ -7,6 +7,7 @@ import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { sumOf } from "@devmesh/service-kit/metrics";
 import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
+import { openStore } from "@devmesh/store/store-url";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
@@ -54,7 +55,11 @@ export async function startData(options: StartDataOptions): Promise<StartedData>
     feed,
   });
   const purges = createPurges({ store, metrics, log, signal });
-  const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
+  const retention = createRetention({
+    ...{ store, purges, metrics, clock, log, days, maxBytes },
+    seriesDays: env.SERIES_RETENTION_DAYS,
+    maxSeriesBytes: env.SERIES_MAX_BYTES,
+  });
   const ingestion = startIngestion({
     bus: devicesBus,
     writer,
@@ -74,7 +79,7 @@ export async function startData(options: StartDataOptions): Promise<StartedData>
   ready("broker stream full", canary.hasRoom);
   const sweeping = retention.run(signal);
   return {
-    implementation: createData({ store, purges, clock, backlog }),
+    implementation: createData({ store, purges, clock, backlog, keptMs: days * 86_400_000 }),
     async ready() {
       await store.ping();
       await writer.checkStore();
@@ -97,9 +102,7 @@ async function openDataStore(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<DataStore> {
-  if (url.kind !== "mongodb")
-    return openSqliteDataStore(url.path, { segmentBytes: segmentBytesFor(maxBytes) });
-  // The driver is large, and most installations do not use it.
-  const { openMongoDataStore } = await import("./store/data-store.mongodb.ts");
-  return await openMongoDataStore(url, signal);
+  const sqlite = (path: string) => openSqliteDataStore(path, { segmentBytes: segmentBytesFor(maxBytes) });
+  const mongodb = async () => (await import("./store/data-store.mongodb.ts")).openMongoDataStore;
+  return openStore(url, { sqlite, mongodb }, signal);
 }

@@ -21,7 +21,18 @@ export interface DataCaller {
 export function dataCaller(bus: Bus): DataCaller {
   const client = createClient(
     bus,
-    calls(data, ["queryRecords", "readLatest", "countTopics", "purgeDevice", "admitDevice", "readBacklog"]),
+    calls(data, [
+      "queryRecords",
+      "followRecords",
+      "readLatest",
+      "listLatest",
+      "countTopics",
+      "readSeries",
+      "listSeries",
+      "purgeDevice",
+      "admitDevice",
+      "readBacklog",
+    ]),
   );
   const call = () => createCallContext({ timeoutMs: 20_000 });
   return {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import {
   type DataMessage,
   type DataStore,
+  type FollowRequest,
   InvalidCursor,
   type LatestRequest,
   maxPayloadBytes,
@@ -70,7 +71,7 @@ async function page(store: DataStore, query: Query, bounds: Partial<RecordPageRe
 
 const never = new AbortController().signal;
 
-function latest(store: DataStore, deviceId: string, bounds: Partial<LatestRequest> = {}) {
+function latest(store: DataStore, deviceId: string | null, bounds: Partial<LatestRequest> = {}) {
   return store.readLatest(deviceId, { caller: "test", limit: 100, maxBytes: pageBytes, ...bounds }, never);
 }
 
@@ -529,6 +530,85 @@ export function describeDataStore(
     );
   });
 
+  describe(`${adapter}: following records`, () => {
+    const follow = (store: DataStore, more: Partial<FollowRequest> = {}) =>
+      store.follow({ caller: "test", after: 0, limit: 100, maxBytes: pageBytes, ...more }, never);
+
+    test(
+      "begins at the end, and goes on in the order of storing",
+      withStore(async (store) => {
+        await store.append([message("a", "x", "1")]);
+        const { next, ...begin } = await follow(store, { after: null });
+        expect(begin).toEqual({ records: [], atEnd: true });
+        await store.append([message("b", "x", "2", { timestamp: start - 9 }), message("a", "y", "3")]);
+        const page = await follow(store, { after: next });
+        expect([shown(page.records), page.atEnd]).toEqual([["2", "3"], true]);
+        expect(await follow(store, { after: page.next })).toEqual({
+          records: [],
+          next: page.next,
+          atEnd: true,
+        });
+      }),
+    );
+
+    test(
+      "answers the topics and devices that are wanted, and moves past the others",
+      withStore(async (store) => {
+        await store.append([
+          message("a", "temp", "1"),
+          message("b", "temp/in", "2"),
+          message("b", "temperature", "3"),
+          message("b", "x/y/z", "4"),
+          message("c", "temp", "5"),
+        ]);
+        const of = async (more: Partial<FollowRequest>) => shown((await follow(store, more)).records);
+        expect(await of({ topics: ["temp/#"] })).toEqual(["1", "2", "5"]);
+        expect(await of({ topics: ["temp", "x/+/z"] })).toEqual(["1", "4", "5"]);
+        expect(await of({ topics: ["#"], deviceIds: ["b"] })).toEqual(["2", "3", "4"]);
+        const none = await follow(store, { topics: ["none"] });
+        expect(none).toEqual({ records: [], next: (await follow(store)).next, atEnd: true });
+      }),
+    );
+
+    test(
+      "a page is cut by records and by bytes, and the next one begins where it ends",
+      withStore(async (store) => {
+        const texts = Array.from({ length: 1_203 }, (_, at) => String(at));
+        await store.append(texts.map((text) => message(Number(text) % 3 === 0 ? "a" : "b", "x", text)));
+        for (const cut of [{ limit: 7 }, { limit: 501 }, { maxBytes: 999 }, { maxBytes: 1 }]) {
+          const found: string[] = [];
+          for (let after = 0; ; ) {
+            const page = await follow(store, { ...cut, after, deviceIds: ["a"] });
+            found.push(...shown(page.records));
+            if (page.atEnd) break;
+            expect(page.next).toBeGreaterThan(after);
+            after = page.next;
+          }
+          expect(found).toEqual(texts.filter((text) => Number(text) % 3 === 0));
+        }
+      }),
+    );
+
+    test(
+      "a page looks at a bounded number of records",
+      withStore(async (store) => {
+        for (let batch = 0; batch < 11; batch++)
+          await store.append(Array.from({ length: 1_000 }, () => message("a", "x", "1")));
+        const first = await follow(store, { topics: ["none"] });
+        expect(first).toEqual({ records: [], next: 10_000, atEnd: false });
+        expect(await follow(store, { topics: ["none"], after: first.next })).toMatchObject({ atEnd: true });
+      }),
+    );
+
+    test(
+      "an id beyond the last record is refused, as in a store that was restored",
+      withStore(async (store) => {
+        await store.append([message("a", "x", "1")]);
+        await expect(follow(store, { after: 5 })).rejects.toThrow(InvalidCursor);
+      }),
+    );
+  });
+
   describe(`${adapter}: the newest record of each topic`, () => {
     test(
       "is that of the highest id, by topic, of that device alone",
@@ -551,6 +631,14 @@ export function describeDataStore(
           expect.objectContaining({ id: 3, topic: "db/ab/état", message: "3" }),
         ]);
         expect(await latest(store, "b")).toEqual({ next: null, items: [] });
+        const topicsOf = async (bounds: Partial<LatestRequest>) =>
+          (await latest(store, null, bounds)).items.map(({ topic }) => topic);
+        const all = ["a/temp", "ab/raw", "ab/temp", "ab/temp/in", "ab/état", "abc/temp"].map(
+          (name) => `db/${name}`,
+        );
+        expect(await topicsOf({})).toEqual(all);
+        expect(await topicsOf({ after: "db/ab/temp", limit: 2 })).toEqual(all.slice(3, 5));
+        await expect(topicsOf({ after: "x" })).rejects.toThrow(InvalidCursor);
         expect(await countTopics(store, "ab", 100)).toBe(4);
         expect(await countTopics(store, "ab", 3)).toBe(3);
         expect(await countTopics(store, "b", 100)).toBe(0);

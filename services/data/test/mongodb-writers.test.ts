@@ -5,14 +5,13 @@ import type { MongoUrl } from "@devmesh/store/store-url";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
-import type { TestDatabase } from "@devmesh/testkit/mongodb";
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { type MongoDataStoreOptions, openMongoDataStore } from "../src/store/data-store.mongodb.ts";
+import { expect, test } from "@jest/globals";
 import type { DataMessage, DataStore } from "../src/store/data-store.ts";
 import { collectionsOf, recordIndexes } from "../src/store/mongodb/collections.ts";
 import { createSearchSegments } from "../src/store/mongodb/search-segments.ts";
 import { weightOf } from "../src/store/record-weight.ts";
-import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gate.ts";
+import { type HeldHalf, startCommandGate } from "./command-gate.ts";
+import { gatedDatabase } from "./gated-database.ts";
 
 const never = new AbortController().signal;
 /** Short, so that a test waits little for the turn of an adapter that was cut off. */
@@ -85,32 +84,14 @@ const sequencesOf = (records: readonly DataRecord[]) => records.map((record) => 
 const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
 describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
-  let database: TestDatabase;
-  let gate: CommandGate;
-  const opened: DataStore[] = [];
-
-  async function openAt(url: string, options: MongoDataStoreOptions = { leaseMs }): Promise<DataStore> {
-    const store = await openMongoDataStore(parseStoreUrl(url) as MongoUrl, never, options);
-    opened.push(store);
-    return store;
-  }
-
-  beforeEach(async () => {
-    database = mongodb().newDatabase();
-    gate = await startCommandGate(mongodb().port);
-  });
-  afterEach(async () => {
-    gate.release();
-    for (const store of opened.splice(0)) await store.close();
-    await gate[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
-
-  const openThroughGate = () => openAt(database.storeUrlBehind(gate.port));
+  const under = gatedDatabase(mongodb, { leaseMs });
+  const { openAt, openThroughGate } = under;
 
   test("batches of several at once, also the same ones, are stored once, and a follower misses nothing", async () => {
     // A turn that no pause of this process ends: a batch may have to wait for its turn, and is never overtaken.
-    const stores = await Promise.all([1, 2, 3].map(() => openAt(database.storeUrl, { leaseMs: 60_000 })));
+    const stores = await Promise.all(
+      [1, 2, 3].map(() => openAt(under.database.storeUrl, { leaseMs: 60_000 })),
+    );
     const [first] = stores;
     if (first === undefined) throw new Error("there are three");
     const follower = follow(first);
@@ -142,18 +123,18 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
     "a writer that is cut off at its command %i (%s) neither loses, doubles nor hides anything, whenever it comes back",
     async (step, half) => {
       const cutOff = await openThroughGate();
-      const other = await openAt(database.storeUrl);
+      const other = await openAt();
       await cutOff.append(run(1, 10));
       const follower = follow(other);
 
-      const held = gate.holdAt(step, half);
+      const held = under.gate.holdAt(step, half);
       const lost = cutOff.append(run(11, 20)).catch((error: unknown) => error);
       await held;
       // Another replica gets what the broker had no acknowledgement for, and newer messages, and somebody reads them.
       if (half === "answer") await other.append(run(11, 20));
       await other.append(run(21, 30));
       await follower.until(30);
-      gate.release();
+      under.gate.release();
       const outcome = await lost;
       // What comes late has arrived by now or never will; then the cut off one goes on.
       await cutOff.append(run(11, 25));
@@ -172,8 +153,8 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   test("a batch whose turn is being taken over is not taken for stored because it is still there", async () => {
     const cutOff = await openThroughGate();
     await using nextGate = await startCommandGate(mongodb().port);
-    const next = await openAt(database.storeUrlBehind(nextGate.port));
-    const atCommit = gate.holdAt(1, "request", "update");
+    const next = await openAt(under.database.storeUrlBehind(nextGate.port));
+    const atCommit = under.gate.holdAt(1, "request", "update");
     const stored = cutOff.append(run(1, 10)).then(
       () => true,
       () => false,
@@ -183,23 +164,23 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
     const atVoiding = nextGate.holdAt(1, "request", "insert");
     const taking = next.append(run(11, 11));
     await atVoiding;
-    gate.release();
+    under.gate.release();
     // The commit fails, and whether it was made before is looked up: half of that before, half of it after the other's.
-    await Promise.race([gate.holdAt(2, "request", "find"), stored]);
+    await Promise.race([under.gate.holdAt(2, "request", "find"), stored]);
     nextGate.release();
     await taking;
-    gate.release();
+    under.gate.release();
     expect(await stored).toBe(false);
     expect(sequencesOf(await readOn(next, "0"))).toEqual([11]);
   });
 
   test("a batch without delivery keys that was cut off is there whole or not at all, and once", async () => {
     const cutOff = await openThroughGate();
-    const other = await openAt(database.storeUrl);
+    const other = await openAt();
     const batch = run(1, 20).map((kept) => ({ ...kept, delivery: null }));
     // Without keys there is nothing to be looked up for them: turn, refusals, insert, commit.
     for (const step of [3, 4]) {
-      const held = gate.holdAt(step, "answer");
+      const held = under.gate.holdAt(step, "answer");
       const lost = cutOff.append(batch).then(
         () => 20,
         () => 0,
@@ -207,7 +188,7 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
       await held;
       await other.append(run(step * 100, step * 100));
       const before = (await readOn(other, "0")).length;
-      gate.release();
+      under.gate.release();
       const acknowledged = await lost;
       const records = await readOn(other, "0");
       expect(records).toHaveLength(before);
@@ -217,9 +198,9 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   });
 
   test("processes that make a search segment at the same time, but end it elsewhere, leave no record out", async () => {
-    const store = await openAt(database.storeUrl);
+    const store = await openAt();
     await store.append(run(1, 20));
-    const urls = [database.storeUrlBehind(gate.port), database.storeUrl];
+    const urls = [under.database.storeUrlBehind(under.gate.port), under.database.storeUrl];
     const plain = await Promise.all(urls.map((url) => openMongo(parseStoreUrl(url) as MongoUrl, [], never)));
     const [late, early] = plain.map((opened, at) =>
       createSearchSegments(collectionsOf(opened), {
@@ -227,11 +208,11 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
         segmentBytes: 1_000_000,
       }),
     );
-    const held = gate.holdAt(1, "request", "insert");
+    const held = under.gate.holdAt(1, "request", "insert");
     const making = late?.build(20, never);
     await held;
     await early?.build(15, never);
-    gate.release();
+    under.gate.release();
     await making;
     const indexedTo = await early?.indexedTo();
     for (const opened of plain) await opened.close();
@@ -241,12 +222,12 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   test("records that two processes delete at the same time are taken off the size once", async () => {
     const { segments } = await writeInOneSegment();
     const one = await openThroughGate();
-    const other = await openAt(database.storeUrl);
-    const held = gate.holdAt(1, "request", "delete");
+    const other = await openAt();
+    const held = under.gate.holdAt(1, "request", "delete");
     const deleting = one.deleteRecordsOf("a", 20);
     await held;
     expect(await other.deleteRecordsOf("a", 10)).toBe(10);
-    gate.release();
+    under.gate.release();
     expect(await deleting).toBe(10);
     expect(segments).toBe(1);
     expect((await other.size()).bytes).toBe(20 * weightOf("b", "db/b/x", 2));
@@ -255,9 +236,9 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   test("a death before what was deleted was taken off makes no other device pay, once segments are counted again", async () => {
     await writeInOneSegment();
     const dying = await openThroughGate();
-    const other = await openAt(database.storeUrl);
+    const other = await openAt();
     // The records are deleted, and what they weighed is never taken off.
-    const held = gate.holdAt(1, "request", "update");
+    const held = under.gate.holdAt(1, "request", "update");
     const deleting = dying.deleteRecordsOf("a", 15).catch((error: unknown) => error);
     await eventually(async () => (await readOn(other, "0")).length === 25);
     await Promise.race([held, deleting]);
@@ -271,18 +252,18 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
     const left = await readOn(other, "0");
     expect(left.filter(({ device_id }) => device_id === "a")).toHaveLength(5);
     expect(left.filter(({ device_id }) => device_id === "b")).toHaveLength(19);
-    gate.release();
+    under.gate.release();
     await deleting;
   });
 
   test("segments of an older release are counted before a device pays", async () => {
     await writeInOneSegment();
-    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    const plain = await openMongo(parseStoreUrl(under.database.storeUrl) as MongoUrl, [], never);
     const { segments, shares } = collectionsOf(plain);
     await shares.deleteMany({});
     await segments.updateMany({}, { $unset: { counted: 1 } });
     await plain.close();
-    const store = await openAt(database.storeUrl);
+    const store = await openAt();
     await store.append(run(100, 102, "c"));
     expect(await store.deleteHeaviest(10, (await store.size()).bytes - 1)).toBe(1);
     expect((await readOn(store, "0")).filter(({ device_id }) => device_id === "c")).toHaveLength(3);
@@ -290,9 +271,9 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
 
   /** Of devices `a` and `b`, 20 records each, by turns. */
   async function writeInOneSegment(): Promise<{ readonly segments: number }> {
-    const store = await openAt(database.storeUrl);
+    const store = await openAt();
     await store.append(Array.from({ length: 40 }, (_, at) => message(10 + at, at % 2 === 0 ? "a" : "b")));
-    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    const plain = await openMongo(parseStoreUrl(under.database.storeUrl) as MongoUrl, [], never);
     const collections = collectionsOf(plain);
     const bounds = { segmentIds: 40, segmentBytes: 1_000_000 };
     await createSearchSegments(collections, bounds).build(40, never);
@@ -302,16 +283,16 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   }
 
   test("what the server refuses for reasons of its own is no message's fault", async () => {
-    const store = await openAt(database.storeUrl);
-    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    const store = await openAt();
+    const plain = await openMongo(parseStoreUrl(under.database.storeUrl) as MongoUrl, [], never);
     await collectionsOf(plain).records.dropIndex(recordIndexes.delivery);
     await plain.close();
     await expect(store.append(run(1, 10))).rejects.toThrow(StoreUnavailable);
   });
 
   test("ids go on beyond 32 bits", async () => {
-    const store = await openAt(database.storeUrl);
-    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    const store = await openAt();
+    const plain = await openMongo(parseStoreUrl(under.database.storeUrl) as MongoUrl, [], never);
     const { writer, indexed } = collectionsOf(plain);
     await indexed.insertOne({ _id: "sealed", to: 2 ** 31 - 6 });
     await writer.updateOne({ _id: "writer" }, { $set: { visible: 2 ** 31 - 6, next: 2 ** 31 - 5 } });
@@ -325,8 +306,8 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   });
 
   test("two that delete what is over a bound at the same time delete it once", async () => {
-    const one = await openAt(database.storeUrl);
-    const other = await openAt(database.storeUrl);
+    const one = await openAt();
+    const other = await openAt();
     await one.append(run(1, 400));
     const aboveBytes = (await one.size()).bytes / 2;
     for (let deleted = 1; deleted > 0; )
@@ -338,27 +319,27 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
 
   test("what keeps late inserts out outlives the records around it, and is no record", async () => {
     const cutOff = await openThroughGate();
-    const other = await openAt(database.storeUrl);
-    const held = gate.holdAt(4, "request");
+    const other = await openAt();
+    const held = under.gate.holdAt(4, "request");
     const late = cutOff.append(run(1, 10)).catch((error: unknown) => error);
     await held;
     await other.append(run(11, 12));
     expect(await other.deleteHeaviest(100, 0)).toBe(2);
     expect(await other.deleteExpired(Date.now() + 1_000, 100)).toBe(0);
     expect(await other.size()).toEqual({ bytes: 0, oldest: null });
-    gate.release();
+    under.gate.release();
     await late;
     expect(await readOn(other, "0")).toEqual([]);
   });
 
   test("a batch that was checked before a device was refused stores nothing of it afterwards", async () => {
     const cutOff = await openThroughGate();
-    const other = await openAt(database.storeUrl);
-    const held = gate.holdAt(4, "request");
+    const other = await openAt();
+    const held = under.gate.holdAt(4, "request");
     const late = cutOff.append(run(1, 10, "gone")).catch((error: unknown) => error);
     await held;
     await other.refuseDevice("gone");
-    gate.release();
+    under.gate.release();
     await late;
     expect(await readOn(other, "0")).toEqual([]);
     expect(await cutOff.append(run(1, 10, "gone"))).toMatchObject({ stored: 0, refused: 10 });

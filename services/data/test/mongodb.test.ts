@@ -3,6 +3,7 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestMongodb } from "@devmesh/testkit/mongodb";
 import { type MongoDataStoreOptions, openMongoDataStore } from "../src/store/data-store.mongodb.ts";
 import { describeDataStore } from "./data-store.suite.ts";
+import { describeSeries } from "./series.suite.ts";
 
 const never = new AbortController().signal;
 
@@ -34,4 +35,5 @@ describeOverMongodb("over MongoDB", (mongodb) => {
     () => open(mongodb(), { segmentIds: 7, segmentBytes: 100_000 }),
     { randomQueries: 100 },
   );
+  describeSeries("MongoDB", () => open(mongodb(), { segmentIds: 50 }), { runs: 20 });
 });

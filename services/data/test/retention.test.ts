@@ -16,7 +16,8 @@ function keeping(store: DataStore, clock: ManualClock, bounds: { days?: number; 
   const { signal } = new AbortController();
   const purges = createPurges({ store, metrics, log, signal });
   const { days = 30, maxBytes = Number.MAX_SAFE_INTEGER } = bounds;
-  const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
+  const series = { seriesDays: 730, maxSeriesBytes: Number.MAX_SAFE_INTEGER };
+  const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes, ...series });
   return { purges, retention, signal, metrics };
 }
 

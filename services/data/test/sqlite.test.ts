@@ -10,6 +10,7 @@ import {
 } from "../src/store/data-store.sqlite.ts";
 import type { DataMessage, RecordSelection } from "../src/store/data-store.ts";
 import { describeDataStore } from "./data-store.suite.ts";
+import { describeSeries } from "./series.suite.ts";
 
 /** Opens a store in a new folder. */
 async function open(options: SqliteDataStoreOptions) {
@@ -33,6 +34,11 @@ async function open(options: SqliteDataStoreOptions) {
 describeDataStore("SQLite", () => open({ readers: 1 }));
 // Small segments, so that each query crosses many of them.
 describeDataStore("SQLite in small segments", () =>
+  open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }),
+);
+
+describeSeries("SQLite", () => open({ readers: 2 }));
+describeSeries("SQLite in small segments", () =>
   open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }),
 );
 

@@ -53,7 +53,12 @@ async function startService(): Promise<void> {
   const bus = await broker.connectService("data");
   const stopping = new AbortController();
   const started = await startData({
-    env: DataEnv.parse({ ...broker.serviceEnvironment, STORE_URL: `sqlite:${temp.path}` }),
+    env: DataEnv.parse({
+      ...broker.serviceEnvironment,
+      STORE_URL: `sqlite:${temp.path}`,
+      // The records of this test are older than usual.
+      DATA_RETENTION_DAYS: "3650",
+    }),
     bus,
     connectAs: (_check, user) => broker.connectAs("data", user),
     publisher: await createPublisher(bus, dataEvents),
@@ -112,6 +117,65 @@ describe("who sees which records", () => {
       "ab temp",
     ]);
     expect(await messages({ principal: publicKey, topic: "../abc/temp" })).toEqual([]);
+  });
+
+  test("numbers over time are for master keys, and for the device key of that device", async () => {
+    const [{ client, call }] = callers;
+    const hour = 3_600_000;
+    const begin = Math.floor(Date.now() / hour) * hour - 3 * hour;
+    await temp.store.append(
+      [4, 6].map(
+        (celsius, nth): DataMessage => ({
+          delivery: null,
+          timestamp: begin + nth * 60_000,
+          deviceId: "heater",
+          topic: "db/heater/temp",
+          payload: Buffer.from(JSON.stringify({ celsius })),
+          encoding: "text",
+        }),
+      ),
+    );
+    const ofHeater: Principal = { kind: "device_key", device_id: "heater" };
+    const timeOf = (hours: number) => new Date(begin + hours * hour).toISOString();
+    const read = (principal: Principal, more: object = {}) =>
+      client.readSeries(
+        {
+          ...{ principal, device_id: "heater", topic: "temp", pointer: "/celsius" },
+          ...{ from: timeOf(0), until: timeOf(1), every: "PT1H", ...more },
+        },
+        call(),
+      );
+    const spans = [{ start: begin, count: 2, min: 4, max: 6, sum: 10, first: 4, last: 6 }];
+    const answer = { every: "PT1H", from: timeOf(0), until: timeOf(1), partial: false, spans };
+    for (const principal of [{ kind: "master" }, ofHeater] as const)
+      expect(await read(principal)).toEqual(answer);
+    expect((await read(ofHeater, { every: "auto", until: timeOf(4), fill: true })).spans).toHaveLength(480);
+    expect((await read(ofHeater, { until: timeOf(9) })).partial).toBe(true);
+    for (const principal of [deviceKey, publicKey, { kind: "customer", customer_id: "c" }] as Principal[])
+      await expect(read(principal)).rejects.toMatchObject({ code: "permission_denied" });
+    await temp.store.rollUp();
+    const { series } = await client.listSeries({ principal: ofHeater, device_id: "heater" }, call());
+    expect(series).toMatchObject([{ topic: "temp", pointer: "/celsius", last: 6 }]);
+    await expect(
+      client.listSeries({ principal: deviceKey, device_id: "heater" }, call()),
+    ).rejects.toMatchObject({ reason: "device_mismatch" });
+    for (const [more, pointer, detail] of [
+      [{ until: timeOf(0) }, "/query/until", /later/],
+      [{ tz: "Mars/Olympus" }, "/query/tz", /time zone/],
+      [{ every: "PT1S" }, "/query/every", /PT5S is the shortest/],
+      [
+        { from: "1990-01-01T00:00:00.000Z", until: "1990-02-01T00:00:00.000Z", every: "PT630M" },
+        "/query/every",
+        /whole hours/,
+      ],
+      [{ from: "1990-01-01T00:00:00.000Z", every: "P7D", tz: "Asia/Kolkata" }, "/query/tz", /whole hours/],
+    ] as const)
+      await expect(read(ofHeater, more)).rejects.toMatchObject({
+        reason: "series_range_invalid",
+        details: [{ pointer, detail: expect.stringMatching(detail) }],
+      });
+    await client.purgeDevice({ device_id: "heater" }, call());
+    expect((await read(ofHeater)).spans).toEqual([]);
   });
 
   test("the newest record of each topic is for master keys, and for the device key of that device", async () => {

@@ -2,6 +2,7 @@ import type { devices } from "@devmesh/contracts/devices";
 import type { keys } from "@devmesh/contracts/keys";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { cutPage } from "@devmesh/service-kit/rpc/page";
 import { mayAccess } from "./acl/principal-rights.ts";
 import type { BrokerConnections } from "./connections/broker-connections.ts";
 import type { Diagnostics } from "./diagnostics/diagnostics.ts";
@@ -9,9 +10,10 @@ import { createDeviceCreation, type DeviceCreationOptions } from "./operations/d
 import { createDeviceDeletion, type DeviceDeletionOptions } from "./operations/device-deletion.ts";
 import { type RecoveryOptions, startRecovery } from "./operations/recovery.ts";
 import { createTokenRotation, type TokenRotationOptions } from "./operations/token-rotation.ts";
+import type { PresenceWatch } from "./presence/presence-watch.ts";
 import { createFacetDevices, type DeviceFacetsOptions } from "./registry/device-facets.ts";
 import { createListDevices, createSelectDevices } from "./registry/device-list.ts";
-import { createPatchDevice, type DevicePatchOptions } from "./registry/device-patch.ts";
+import { createDevicePatches, type DevicePatchOptions } from "./registry/device-patch.ts";
 import { describeDeviceFor } from "./registry/device-view.ts";
 import { createDeviceWalk, type DeviceWalkOptions } from "./registry/device-walk.ts";
 import { createListDiagnostics, type DiagnosisListOptions } from "./registry/diagnosis-list.ts";
@@ -32,9 +34,10 @@ type DevicesOptions = DeviceCreationOptions &
   SavedViewsOptions &
   TokenRotationOptions &
   Omit<RecoveryOptions, "creation" | "deletion" | "rotation"> & {
-    readonly store: Pick<DeviceStore, "count" | "find" | "has">;
+    readonly store: Pick<DeviceStore, "count" | "find" | "findAll" | "has">;
     readonly keys: Pick<Client<typeof keys>, "readCredentials" | "rotatePublicKey">;
     readonly connections: Pick<BrokerConnections, "list">;
+    readonly presence: Pick<PresenceWatch, "connectedAt">;
     readonly diagnostics: Pick<Diagnostics, "ofDevice" | "ofUnknown">;
   };
 
@@ -55,7 +58,7 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     countDevices: async (_input, { signal }) => ({ count: await store.count({}, signal) }),
     summarizeFleet: createSummarizeFleet(options),
     createDevice: creation.createDevice,
-    patchDevice: createPatchDevice(options),
+    ...createDevicePatches(options),
 
     async readDevice({ id, principal }, ctx) {
       const device = mayAccess(principal, id) ? await store.find(id, ctx.signal) : null;
@@ -66,6 +69,15 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     async readDelta({ id }, ctx) {
       const device = await store.find(id, ctx.signal);
       return device === null ? ctx.fail("device_not_found") : describeDelta(device.shadow);
+    },
+
+    async readDeltas({ ids }, { signal }) {
+      const found = new Map((await store.findAll(ids, signal)).map(({ id, shadow }) => [id, shadow]));
+      const deltas = ids.map((id) => {
+        const shadow = found.get(id);
+        return shadow === undefined ? null : describeDelta(shadow);
+      });
+      return cutPage(deltas, { limit: ids.length, cursorOf: String }).items;
     },
 
     async deleteDevice({ id }, ctx) {
@@ -88,7 +100,9 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
 
     async readPresence({ id }, ctx) {
       if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
-      return { online: presence.isOnline(id) };
+      const connectedAt = presence.connectedAt(id);
+      const connected_at = connectedAt === null ? null : new Date(connectedAt).toISOString();
+      return { online: presence.isOnline(id), connected_at };
     },
 
     ...createSavedViews(options),

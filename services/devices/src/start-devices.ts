@@ -11,7 +11,7 @@ import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/ru
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
-import { parseStoreUrl } from "@devmesh/store/store-url";
+import { openStore, parseStoreUrl } from "@devmesh/store/store-url";
 import type { z } from "zod";
 import { Background } from "./background.ts";
 import { createBrokerConnections } from "./connections/broker-connections.nats.ts";
@@ -96,6 +96,7 @@ export async function startDevices(options: StartDevicesOptions): Promise<Starte
     data: clients.data,
     rpcBridge: clients["rpc-bridge"],
     jobs: clients.jobs,
+    webhooks: clients.webhooks,
     connections,
     presence,
     events,
@@ -138,11 +139,8 @@ function followDiagnostics(bus: Bus, diagnostics: Diagnostics): ActiveSubscripti
   };
 }
 
-/** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
-export async function openDeviceStore(storeUrl: string, signal: AbortSignal): Promise<DeviceStore> {
-  const url = parseStoreUrl(storeUrl);
-  if (url.kind !== "mongodb") return createSqliteDeviceStore(url.path);
-  // The driver is large, and most installations do not use it.
-  const { openMongoDeviceStore } = await import("./store/device-store.mongodb.ts");
-  return await openMongoDeviceStore(url, signal);
+/** The store of devices, as {@link openStore} opens it. */
+export function openDeviceStore(storeUrl: string, signal: AbortSignal): Promise<DeviceStore> {
+  const mongodb = async () => (await import("./store/device-store.mongodb.ts")).openMongoDeviceStore;
+  return openStore(parseStoreUrl(storeUrl), { sqlite: createSqliteDeviceStore, mongodb }, signal);
 }

@@ -97,6 +97,7 @@ describe("deleting a device", () => {
       "keys.revokeDevice pump",
       "jobs.dropDevice pump",
       "data.purgeDevice pump",
+      "webhooks.purgeDevice pump",
       "rpc-bridge.wipeDevice pump [pump,pump:1,pump:late]",
       "data.admitDevice pump",
       "keys.forgetDevice pump",
@@ -176,6 +177,7 @@ describe("deleting a device", () => {
     "keys.revokeDevice pump",
     "jobs.dropDevice pump",
     "data.purgeDevice pump",
+    "webhooks.purgeDevice pump",
     "rpc-bridge.wipeDevice pump [pump:1]",
     "data.admitDevice pump",
     "keys.forgetDevice pump",
@@ -417,6 +419,6 @@ describe("after a restart", () => {
     mesh.broker.leave(connection);
     life = await mesh.start();
     await mesh.until(() => mesh.received.some(({ name, id }) => name === "offline" && id === "pump"));
-    expect(await mesh.devices.readPresence({ id: "pump" }, call())).toEqual({ online: false });
+    expect(await mesh.devices.readPresence({ id: "pump" }, call())).toMatchObject({ online: false });
   });
 });

@@ -4,7 +4,7 @@ import { systemClock } from "@devmesh/service-kit/clock";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { type Context, createCallContext } from "@devmesh/service-kit/rpc/context";
 import { expect, test } from "@jest/globals";
-import { createPatchDevice } from "../src/registry/device-patch.ts";
+import { createDevicePatches } from "../src/registry/device-patch.ts";
 import { createSqliteDeviceStore } from "../src/store/device-store.sqlite.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
 import { newDevice } from "./device-store.suite.ts";
@@ -30,11 +30,15 @@ function replicas(store: DeviceStore) {
     updated: async (device: { shadow: { version: number } }) => void published.push(device.shadow.version),
   };
   const presence = { isOnline: () => false, lastSeen: () => null };
-  const replica = () => createPatchDevice({ store, presence, events, clock: systemClock });
+  const replica = () => createDevicePatches({ store, presence, events, clock: systemClock }).patchDevice;
   return { published, one: replica(), other: replica() };
 }
 
-const write = (patch: ReturnType<typeof createPatchDevice>, member: string, version?: number) =>
+const write = (
+  patch: ReturnType<typeof createDevicePatches>["patchDevice"],
+  member: string,
+  version?: number,
+) =>
   patch(
     {
       id: "a",
@@ -110,7 +114,7 @@ test("labels are added and removed beside those of others, also by two replicas 
   await store.insert(newDevice("a"), null, context().signal);
   const { one, other, published } = replicas(store);
   const labels = async () => (await store.find("a", context().signal))?.shadow.tags.labels;
-  const change = (patch: ReturnType<typeof createPatchDevice>, body: JsonObject) =>
+  const change = (patch: ReturnType<typeof createDevicePatches>["patchDevice"], body: JsonObject) =>
     patch({ id: "a", principal: { kind: "master" }, patch: body }, context());
   const members = Array.from({ length: 10 }, (_, at) => at);
   await change(one, { shadow: { tags: { labels: ["old", "kept"], site: 1 } } });

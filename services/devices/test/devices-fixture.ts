@@ -6,6 +6,7 @@ import { keys } from "@devmesh/contracts/keys";
 import { mesh as declaration } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls, subscribesTo } from "@devmesh/contracts/topology";
+import { webhooks } from "@devmesh/contracts/webhooks";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { ServiceError } from "@devmesh/service-kit/errors";
@@ -118,7 +119,7 @@ export async function startDevicesFixture(
       const storeUrl = options.storeUrl ?? `sqlite:${join(folder.path, "devices.db")}`;
       const store = await openDeviceStore(storeUrl, stopping.signal);
       const connections = broker.forOneLife();
-      const [toKeys, toData, toRpcBridge, toJobs] = declaration.devices.calls;
+      const [toKeys, toData, toRpcBridge, toJobs, toWebhooks] = declaration.devices.calls;
       let tell: ServiceLife["tell"] = () => undefined;
       const started = await startDevices({
         env: {
@@ -133,6 +134,7 @@ export async function startDevicesFixture(
           data: createClient(bus, toData),
           "rpc-bridge": createClient(bus, toRpcBridge),
           jobs: createClient(bus, toJobs),
+          webhooks: createClient(bus, toWebhooks),
         },
         log,
         clock,
@@ -249,6 +251,13 @@ export async function startDevicesFixture(
     fakeContract(data, {
       purgeDevice: ({ device_id }) => fake(`data.purgeDevice ${device_id}`, () => ({})),
       admitDevice: ({ device_id }) => fake(`data.admitDevice ${device_id}`, () => ({})),
+    }),
+  );
+  serve(
+    peers,
+    webhooks,
+    fakeContract(webhooks, {
+      purgeDevice: ({ device_id }) => fake(`webhooks.purgeDevice ${device_id}`, () => ({})),
     }),
   );
   serve(

@@ -60,7 +60,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
       ],
       by_version: [deviceQueries.inRange("firmware", { value: "9", after: 5 }, false)],
       told_online: [deviceQueries.online()],
-      marked: [deviceQueries.marked(), deviceQueries.hidden()],
+      marked: [deviceQueries.marked()],
     };
     for (const [index, ofIndex] of Object.entries(queries)) {
       for (const query of ofIndex) {

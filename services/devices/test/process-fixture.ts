@@ -5,6 +5,7 @@ import { jobs } from "@devmesh/contracts/jobs";
 import { keys } from "@devmesh/contracts/keys";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls } from "@devmesh/contracts/topology";
+import { webhooks } from "@devmesh/contracts/webhooks";
 import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
@@ -109,6 +110,7 @@ export async function startProcessFixture(): Promise<ProcessFixture> {
     data,
     fakeContract(data, { purgeDevice: async () => ({}), admitDevice: async () => ({}) }),
   );
+  serve(await connect("webhooks"), webhooks, fakeContract(webhooks, { purgeDevice: async () => ({}) }));
   serve(await connect("jobs"), jobs, fakeContract(jobs, { dropDevice: async () => ({}) }));
   serve(
     await connect("rpc-bridge"),

@@ -345,6 +345,45 @@ describe("reading", () => {
     });
   });
 
+  test("deltas are read together, in the order of their ids", async () => {
+    await create({ id: "delta-2", shadow: { state: { desired: { a: 1 } } } });
+    await create({ id: "delta-3" });
+    expect(await mesh.devices.readDeltas({ ids: ["delta-3", "none", "delta-2"] }, call())).toEqual([
+      expect.objectContaining({ state: {} }),
+      null,
+      expect.objectContaining({ state: { a: 1 } }),
+    ]);
+  });
+
+  test("updates by devices are applied together, those of one in their order, each with its outcome", async () => {
+    await create({ id: "u1" });
+    await create({ id: "u2" });
+    const taken_at = new Date().toISOString();
+    const reported = (value: number) => ({ state: { reported: { value } } });
+    const outcomes = await mesh.devices.updateShadows(
+      {
+        updates: [
+          { id: "u1", patch: reported(1), taken_at },
+          { id: "none", patch: reported(1), taken_at },
+          { id: "u2", patch: { ...reported(1), tags: { a: 1 } }, taken_at },
+          { id: "u1", patch: { ...reported(2), version: 9 }, taken_at },
+          { id: "u1", patch: reported(3), taken_at },
+          { id: "u2", patch: { state: { reported: 7 } }, taken_at },
+        ],
+      },
+      call(),
+    );
+    expect(outcomes).toMatchObject([
+      { version: 1 },
+      { error: { reason: "device_not_found" } },
+      { error: { reason: "not_writable", details: { pointers: ["/shadow/tags"] } } },
+      { error: { reason: "version_conflict", details: { version: 1 } } },
+      { version: 2 },
+      { error: { reason: "invalid_device" } },
+    ]);
+    expect((await read("u1")).device.shadow).toMatchObject({ version: 2, state: { reported: { value: 3 } } });
+  });
+
   test("functions and queries are authorised as the ACL names them", async () => {
     const query = { topic: "temp/#", limit: 5 };
     await create({ id: "r2", acl: { ...defaultAcl, rpc: ["Sys.GetInfo"], queries: { temps: query } } });
@@ -449,16 +488,34 @@ describe("presence", () => {
     await create({ id: "w1" });
     const first = mesh.broker.login("w1");
     await mesh.until(() => received("online", "w1").length === 1);
-    expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({ online: true });
+    const connected = { online: true, connected_at: expect.any(String) };
+    expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual(connected);
     const second = mesh.broker.login("w1");
     mesh.broker.leave(first);
     mesh.broker.leave(second);
     const went = mesh.clock.now().toISOString();
-    expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({ online: false });
+    expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({
+      online: false,
+      connected_at: null,
+    });
     await mesh.clock.advance(1_900);
     expect(received("offline", "w1")).toEqual([]);
     await mesh.until(() => received("offline", "w1").length === 1);
     await mesh.until(async () => (await read("w1")).device.last_seen === went);
+  });
+
+  test("an absence of less than two seconds is not published, and shows in the time of the connection", async () => {
+    await create({ id: "w5" });
+    const first = mesh.broker.login("w5");
+    await mesh.until(() => received("online", "w5").length === 1);
+    await mesh.clock.advance(5_000);
+    mesh.broker.leave(first);
+    await mesh.clock.advance(1_000);
+    const back = mesh.clock.now().toISOString();
+    mesh.broker.login("w5");
+    const presence = () => mesh.devices.readPresence({ id: "w5" }, call());
+    await mesh.until(async () => (await presence()).connected_at === back);
+    expect([received("online", "w5").length, received("offline", "w5")]).toEqual([1, []]);
   });
 
   test("a connection of an id that is no device is not published", async () => {

@@ -39,6 +39,7 @@ import type { MeshHistoryStore } from "./mesh/mesh-history.ts";
 import type { ReadMesh } from "./mesh/mesh-state.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
 import { mountDocumentsPage, mountReference } from "./reference/reference-pages.ts";
+import { alertHandlers } from "./routes/alerts.ts";
 import { presentationOf } from "./routes/confirmation-page.ts";
 import { customerHandlers } from "./routes/customer.ts";
 import { deviceHandlers } from "./routes/device.ts";
@@ -49,6 +50,7 @@ import { meshHandlers } from "./routes/mesh.ts";
 import { notificationHandlers } from "./routes/notification.ts";
 import { rpcHandlers } from "./routes/rpc.ts";
 import { storedDataHandlers } from "./routes/stored-data.ts";
+import { webhookHandlers } from "./routes/webhooks.ts";
 
 /** Most rate limit buckets of each kind. */
 const maxBuckets = 50_000;
@@ -148,6 +150,8 @@ export function createApp({
     ...rpcHandlers(clients, permissions),
     ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL, clock),
     ...meshHandlers({ readMesh, readHistory, changes, limit: meshListeners, clock, stopping }),
+    ...webhookHandlers(clients.webhooks),
+    ...alertHandlers(clients.alerts),
     ...firmwareHandlers({
       jobs: clients.jobs,
       answerContent,
@@ -166,7 +170,7 @@ export function createApp({
       }),
       clock,
     }),
-    ...storedDataHandlers(clients),
+    ...storedDataHandlers(clients, clock),
     ...notificationHandlers(openStream),
   };
 

@@ -1,12 +1,17 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { firmwareBounds } from "@devmesh/contracts/model/firmware";
 import { Problem } from "@devmesh/contracts/rest/problem";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { openTracer } from "@devmesh/service-kit/tracing/open-tracer";
 import { eventually } from "@devmesh/testkit/eventually";
 import { testLog } from "@devmesh/testkit/sample-mesh/buses";
 import { startTraceCollector } from "@devmesh/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { RateLimit } from "../src/auth/rate-limit.ts";
 import { GatewayEnv } from "../src/env.ts";
+import { createDownloads } from "../src/firmware/downloads.ts";
+import { RequestRefused } from "../src/http/gateway-errors.ts";
 import { content, downloadTicket, endedTicket, firmware } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
@@ -154,8 +159,30 @@ describe("a download by a ticket", () => {
   });
 });
 
+test("a gateway sends a thousand files at a time, and the next one once one of them has ended", async () => {
+  const clock = new ManualClock();
+  const rateOf = (name: string) => new RateLimit({ name, perSecond: 1, maxBuckets: 2_000, clock });
+  const start = createDownloads({
+    jobs: {
+      openTicket: async ({ ticket }) => ({ execution_id: ticket, firmware }),
+      noteDownload: async () => ({}),
+    },
+    answerContent: () => ({ status: 200, headers: {} }),
+    attempts: rateOf("address"),
+    rate: rateOf("ticket"),
+    clock,
+  });
+  using call = createCallContext({ timeoutMs: 60_000, clock });
+  const ask = (nth: number) =>
+    start({ ticket: ticketOf(nth), address: "198.51.100.1", method: "GET", header: () => undefined, call });
+  const sent = await Promise.all(Array.from({ length: 1_000 }, (_, nth) => ask(nth)));
+  await expect(ask(1_000)).rejects.toThrow(RequestRefused);
+  sent[0]?.release?.();
+  expect((await ask(1_001)).status).toBe(200);
+});
+
 test("who guesses tickets is refused before a service is asked, and holders of tickets at that address are not", async () => {
-  await using own = await startFixture({ env: { RATE_ANONYMOUS: "0.5" } });
+  await using own = await startFixture({ clock: new ManualClock(), env: { RATE_ANONYMOUS: "0.5" } });
   let opened = 0;
   own.fakes.jobs.openTicket = async ({ ticket }, context) => {
     opened++;
@@ -181,7 +208,7 @@ test("who guesses tickets is refused before a service is asked, and holders of t
 });
 
 test("a holder of a ticket has the rate of a key", async () => {
-  await using own = await startFixture({ env: { RATE_KEY: "0.5" } });
+  await using own = await startFixture({ clock: new ManualClock(), env: { RATE_KEY: "0.5" } });
   const answer = await download(path, { range: "bytes=0-0" }, own);
   expect([answer.status, answer.headers.get("ratelimit-policy")]).toEqual([206, '"ticket";q=1;w=2']);
   expect((await download(path, { range: "bytes=0-0" }, own)).status).toBe(429);

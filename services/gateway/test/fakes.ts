@@ -1,22 +1,29 @@
 import { createHash } from "node:crypto";
+import { alerts } from "@devmesh/contracts/alerts";
 import { data } from "@devmesh/contracts/data";
 import { devices } from "@devmesh/contracts/devices";
 import { jobs } from "@devmesh/contracts/jobs";
 import { keys } from "@devmesh/contracts/keys";
 import { mailer } from "@devmesh/contracts/mailer";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
+import { Alert, AlertSummary, RuleTrial } from "@devmesh/contracts/model/alert";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Execution } from "@devmesh/contracts/model/execution";
 import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
 import type { Job } from "@devmesh/contracts/model/job";
 import { isJsonObject } from "@devmesh/contracts/model/json";
+import { AlertChannel, AlertRule } from "@devmesh/contracts/model/rule";
+import { Silence } from "@devmesh/contracts/model/silence";
+import { CreatedWebhook, Webhook, WebhookSecret, WebhookTest } from "@devmesh/contracts/model/webhook";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import { webhooks } from "@devmesh/contracts/webhooks";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { announce } from "@devmesh/service-kit/process/discovery";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { serve } from "@devmesh/service-kit/rpc/serve";
 import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
+import type { z } from "zod";
 
 /** A key of each kind, as `keys` would have issued them. */
 export const secrets = {
@@ -90,6 +97,8 @@ export interface Fakes {
   readonly data: Fake<typeof data>;
   readonly bridge: Fake<typeof rpcBridge>;
   readonly jobs: Fake<typeof jobs>;
+  readonly webhooks: Fake<typeof webhooks>;
+  readonly alerts: Fake<typeof alerts>;
   readonly mailer: Fake<typeof mailer>;
   /** Back to what they did first. */
   reset(): void;
@@ -171,6 +180,11 @@ const job: Job = {
   ended_at: null,
   log: [{ at, by: { kind: "master", key_id: "id-master" }, what: "created" }],
 };
+
+/** What the API's description shows of a model. */
+function exampleOf<T extends z.ZodType>(model: T): z.output<T> {
+  return model.parse(model.meta()?.example);
+}
 
 function firstImplementations() {
   const keyImplementation: Fake<typeof keys> = fakeContract(keys, {
@@ -273,6 +287,8 @@ function firstImplementations() {
     queryRecords: async () => ({ next: null, items: [record(1)] }),
     readLatest: async () => ({ next: null, items: [record(1)] }),
     countTopics: async () => ({ count: 1 }),
+    readSeries: async ({ every, from, until }) => ({ every, from, until, partial: false, spans: [] }),
+    listSeries: async () => ({ series: [], left_out: 0 }),
     readBacklog: async () => ({ waiting: 7 }),
   });
   const bridgeImplementation: Fake<typeof rpcBridge> = fakeContract(rpcBridge, {
@@ -314,12 +330,53 @@ function firstImplementations() {
     retryDeadMail: async () => ({}),
     readQueue: async () => ({ waiting: 1, dead: 4, delivery: "files" }),
   });
+  const rule = exampleOf(AlertRule);
+  const alert = exampleOf(Alert);
+  const channel = exampleOf(AlertChannel);
+  const alertImplementation: Fake<typeof alerts> = fakeContract(alerts, {
+    listRules: async () => ({ next: null, items: [rule] }),
+    createRule: async () => rule,
+    readRule: async () => rule,
+    changeRule: async () => rule,
+    deleteRule: async () => ({}),
+    tryRule: async () => exampleOf(RuleTrial),
+    listAlerts: async () => ({ next: null, items: [alert] }),
+    readAlert: async () => alert,
+    changeAlert: async () => alert,
+    listChannels: async () => ({ next: null, items: [channel] }),
+    createChannel: async () => channel,
+    changeChannel: async () => channel,
+    testChannel: async () => ({}),
+    deleteChannel: async () => ({}),
+    countAlerts: async () => ({ count: 1 }),
+    countSettings: async () => ({ rules: 1, channels: 1, silences: 1 }),
+    summarizeAlerts: async () => exampleOf(AlertSummary),
+    listSilences: async () => ({ next: null, items: [exampleOf(Silence)] }),
+    createSilence: async () => exampleOf(Silence),
+    deleteSilence: async () => ({}),
+  });
+  const webhook = exampleOf(Webhook);
+  const webhookImplementation: Fake<typeof webhooks> = fakeContract(webhooks, {
+    createWebhook: async () => exampleOf(CreatedWebhook),
+    listWebhooks: async () => ({ next: null, items: [webhook] }),
+    readWebhook: async () => webhook,
+    patchWebhook: async () => webhook,
+    deleteWebhook: async () => ({}),
+    readSecret: async () => exampleOf(WebhookSecret),
+    rotateSecret: async () => exampleOf(WebhookSecret),
+    testWebhook: async () => exampleOf(WebhookTest),
+    listDeadDeliveries: async () => ({ next: null, items: [] }),
+    retryDeadDeliveries: async () => ({ queued: 1 }),
+    readBacklog: async () => ({ waiting: 0 }),
+  });
   return {
     keys: keyImplementation,
     devices: deviceImplementation,
     data: dataImplementation,
     bridge: bridgeImplementation,
     jobs: jobImplementation,
+    alerts: alertImplementation,
+    webhooks: webhookImplementation,
     mailer: mailerImplementation,
   };
 }
@@ -333,6 +390,8 @@ export function serveFakes(bus: Bus): Fakes {
     serve(bus, data, late(fakes.data)),
     serve(bus, rpcBridge, late(fakes.bridge)),
     serve(bus, jobs, late(fakes.jobs)),
+    serve(bus, webhooks, late(fakes.webhooks)),
+    serve(bus, alerts, late(fakes.alerts)),
     serve(bus, mailer, late(fakes.mailer)),
   ];
   announce(bus, { description: "All but the gateway.", served });

@@ -52,6 +52,31 @@ describe("the list of devices", () => {
     ]);
   });
 
+  test("is read by two at a time, and not at all for clients that have gone", async () => {
+    const release = Promise.withResolvers<void>();
+    let read = 0;
+    mesh.fakes.devices.listDevices = async () => {
+      read++;
+      await release.promise;
+      return { next: null, items: [] };
+    };
+    const held = [mesh.fetch(devices), mesh.fetch(devices)];
+    await eventually(() => read === 2);
+    const leaving = new AbortController();
+    const gone = Array.from({ length: 20 }, () => mesh.fetch(devices, { signal: leaving.signal }));
+    // They have arrived when a later request is answered.
+    expect((await mesh.fetch("/api/v2/mqtt")).status).toBe(200);
+    const aborted = () => mesh.log().split('"aborted":true').length;
+    const before = aborted();
+    leaving.abort();
+    await Promise.allSettled(gone);
+    await eventually(() => aborted() === before + gone.length);
+    const last = mesh.fetch(devices);
+    release.resolve();
+    for (const answer of [...held, last]) expect((await answer).status).toBe(200);
+    expect(read).toBe(3);
+  });
+
   test("is an empty array where there is nothing, also after empty pages", async () => {
     mesh.fakes.devices.listDevices = async () => ({ next: null, items: [] });
     expect(await (await mesh.fetch(devices)).text()).toBe("[]");
@@ -174,15 +199,6 @@ describe("the list of devices", () => {
     expect(await violationsOf("online:maybe")).toEqual([400, [inText]]);
     const inJson = { pointer: "/query/where/labels/all/0", detail: expect.any(String) };
     expect(await violationsOf('{"labels":{"all":[1]}}')).toEqual([400, [inJson]]);
-  });
-
-  test("by a condition on shadow values costs more", async () => {
-    const left = async (query: string) => {
-      const { headers } = await mesh.fetch(`${devices}?limit=1${query}`);
-      return Number(/r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1]);
-    };
-    const before = await left("");
-    expect(before - (await left("&where=reported/on:true"))).toBeGreaterThan(15);
   });
 
   test("whose first page fails is a problem", async () => {

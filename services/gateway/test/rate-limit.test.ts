@@ -166,6 +166,18 @@ describe("over HTTP", () => {
     expect(await search("abc")).toEqual([429, '"master";r=0;t=8']);
   });
 
+  test("a list of devices by a condition on shadow values costs twenty tokens", async () => {
+    await clock.advance(60_000);
+    mesh.fakes.devices.listDevices = async () => ({ next: null, items: [] });
+    const list = async (query: string) => {
+      const answer = await mesh.fetch(`/api/v2/devices?limit=1${query}`);
+      return [answer.status, answer.headers.get("ratelimit")];
+    };
+    expect(await list("")).toEqual([200, '"master";r=5;t=1']);
+    expect(await list("&where=reported/on:true")).toEqual([200, '"master";r=0;t=7']);
+    expect(await list("")).toEqual([429, '"master";r=0;t=7']);
+  });
+
   test("without a key the address counts, as the trusted proxy tells it", async () => {
     const from = (address: string) => ({ key: null, headers: { "x-forwarded-for": address } });
     const path = "/newcustomer?email=ann@example.com";

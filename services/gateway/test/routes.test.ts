@@ -1,4 +1,7 @@
 import { secretsInText } from "@devmesh/contracts/model/api-key";
+import { ChannelPatch, NewChannel, NewRule } from "@devmesh/contracts/model/rule";
+import { NewSilence } from "@devmesh/contracts/model/silence";
+import { NewWebhook } from "@devmesh/contracts/model/webhook";
 import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
@@ -18,6 +21,7 @@ const values: Readonly<Record<string, string>> = {
   func: "Allowed",
   name: "known",
   ticket: downloadTicket,
+  dead: "d1",
 };
 const bodies: Readonly<Record<string, unknown>> = {
   updateCustomer: { meta: {} },
@@ -26,12 +30,19 @@ const bodies: Readonly<Record<string, unknown>> = {
   createFirmware: { name: "pump", version: "1.4.0", size: 3, sha256: "0".repeat(64) },
   createJob: { target: { where: {} }, action: { kind: "rpc", func: "Allowed" } },
   changeJob: { state: "paused" },
+  createChannel: NewChannel.meta()?.example,
+  changeChannel: ChannelPatch.meta()?.example,
+  createRule: NewRule.meta()?.example,
+  createSilence: NewSilence.meta()?.example,
+  tryRule: NewRule.meta()?.example,
+  createWebhook: NewWebhook.meta()?.example,
 };
 /** Firmware that takes a content. */
 const withoutContent = "/api/v2/firmware/empty/content";
 const queries: Readonly<Record<string, string>> = {
   registerCustomer: "?email=ann@example.com",
   confirmCustomer: "?token=good",
+  readSeries: "?device_id=pump&topic=temp",
 };
 
 const routes = Object.entries<RouteDeclaration>(api).flatMap(([operation, route]) =>

@@ -3,13 +3,14 @@ import { deviceEvents } from "@devmesh/contracts/devices";
 import { jobEvents } from "@devmesh/contracts/jobs";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
+import { createLeadership } from "@devmesh/service-kit/leadership";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { repeat } from "@devmesh/service-kit/retry";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
-import { parseStoreUrl } from "@devmesh/store/store-url";
+import { openStore, parseStoreUrl } from "@devmesh/store/store-url";
 import type { JobsEnv } from "./env.ts";
 import { createExecutionEvents } from "./executions/execution-events.ts";
 import { createDownloads } from "./firmware/downloads.ts";
@@ -24,7 +25,6 @@ import { OpenJobs } from "./rollout/open-jobs.ts";
 import { createPlanner } from "./rollout/planner.ts";
 import { createSaveJob } from "./rollout/save-job.ts";
 import { createShadowChanges } from "./rollout/shadow-changes.ts";
-import { createLeadership } from "./sending/leadership.ts";
 import { createCallSender } from "./sending/sender.ts";
 import { createSweeps } from "./sending/sweeps.ts";
 import type { StoredExecution } from "./store/execution-store.ts";
@@ -93,7 +93,11 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   if (env.JOBS_HOLD) await holdAll({ store, events, clock, signal: stopping });
 
   const leadership = createLeadership({
-    ...common,
+    leases: opened.leases,
+    name: "sender",
+    clock,
+    log,
+    signal: life.signal,
     holder: `${bus.replicaId}-${randomUUID()}`,
     onLead: () => void sweeps.wakeAll().catch(onFailure),
   });
@@ -232,7 +236,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
           newId,
         }),
         ...firmware.implementation,
-        ...createDownloads({ store, firmware: firmwareStore, events }),
+        ...createDownloads({ store, firmware: firmwareStore, events, clock }),
       },
       isStoreUnavailable,
     ),
@@ -251,11 +255,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   };
 };
 
-/** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
-async function openJobsStore(storeUrl: string, signal: AbortSignal): Promise<JobsStore> {
-  const url = parseStoreUrl(storeUrl);
-  if (url.kind !== "mongodb") return openSqliteJobsStore(url.path);
-  // The driver is large, and most installations do not use it.
-  const { openMongoJobsStore } = await import("./store/jobs-store.mongodb.ts");
-  return await openMongoJobsStore(url, signal);
+function openJobsStore(storeUrl: string, signal: AbortSignal): Promise<JobsStore> {
+  const mongodb = async () => (await import("./store/jobs-store.mongodb.ts")).openMongoJobsStore;
+  return openStore(parseStoreUrl(storeUrl), { sqlite: openSqliteJobsStore, mongodb }, signal);
 }

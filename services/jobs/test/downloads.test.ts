@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { jobs } from "@devmesh/contracts/jobs";
+import { systemClock } from "@devmesh/service-kit/clock";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { createDownloads } from "../src/firmware/downloads.ts";
@@ -52,6 +53,7 @@ const downloads = () =>
     store: store.executions,
     firmware: store.firmware,
     events: { changed: (execution) => changes.push(execution) },
+    clock: systemClock,
   });
 
 /** Stores an execution that a device downloads for, and returns it with its ticket. */
@@ -70,6 +72,7 @@ async function transferring(more: Partial<StoredExecution> = {}) {
   const sent = {
     ...claimed(execution),
     stage: "transferring" as const,
+    update: { from: "1", gone: false, seen: false, version: "1", since: 1_500 },
     ticket: digestOfTicket(ticket),
     ...more,
   };

@@ -25,23 +25,6 @@ describeOverMongodb("executions in MongoDB", (mongodb) => {
   describeExecutionStore("MongoDB", newStore);
   describeFirmwareStore("MongoDB", newStore);
 
-  test("one of two replicas holds the lease, until it has ended", async () => {
-    await using database = mongodb().newDatabase();
-    const url = parseStoreUrl(database.storeUrl) as MongoUrl;
-    const [one, other] = [await openMongoJobsStore(url, signal), await openMongoJobsStore(url, signal)];
-    const both = await Promise.all([
-      one.executions.lease("one", 60_000, signal),
-      other.executions.lease("other", 60_000, signal),
-    ]);
-    expect(both.filter(Boolean)).toHaveLength(1);
-    const [holder, free] = both[0] ? ["one", "other"] : ["other", "one"];
-    expect(await one.executions.lease(free, 60_000, signal)).toBe(false);
-    expect(await one.executions.lease(holder, 0, signal)).toBe(true);
-    expect(await other.executions.lease(free, 60_000, signal)).toBe(true);
-    await one.close();
-    await other.close();
-  });
-
   test("every query finds its documents by an index", async () => {
     await using database = mongodb().newDatabase();
     const url = parseStoreUrl(database.storeUrl) as MongoUrl;

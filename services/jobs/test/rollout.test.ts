@@ -1,9 +1,11 @@
 import { NewJob } from "@devmesh/contracts/model/job";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { array, assert, constantFrom, integer, property, record } from "fast-check";
+import { OpenJobs } from "../src/rollout/open-jobs.ts";
 import { createStoredJob, hasFailedTooMuch, nextStep, patchJob, placeOf } from "../src/rollout/rollout.ts";
 import { isReported } from "../src/rollout/shadow-changes.ts";
-import { noExecutions, type StateCounts } from "../src/store/execution-store.ts";
+import { noExecutions, type StateCounts, type StoredExecution } from "../src/store/execution-store.ts";
 import type { StoredJob } from "../src/store/job-store.ts";
 
 const by = { kind: "master", key_id: "k" } as const;
@@ -194,4 +196,17 @@ test("a patch is reported when none of its leaves is in the delta", () => {
   expect(isReported(desired, { app: { mode: "eco" } })).toBe(false);
   expect(isReported(desired, { app: { list: [1] } })).toBe(false);
   expect(isReported(desired, { on: true })).toBe(false);
+});
+
+test("counts that were read with a change that is noted later are not negative, and are read again", () => {
+  const open = new OpenJobs(
+    () => undefined,
+    () => 0,
+    new ManualClock(),
+  );
+  open.set(running(1), { ...noExecutions, cancelled: 1 });
+  const queued = { job_id: "job", state: "queued", not_before: 0 } as StoredExecution;
+  open.count({ ...queued, state: "cancelled" }, queued);
+  const one = open.get("job");
+  expect([one?.counts.queued, one?.countedMs]).toEqual([0, Number.NEGATIVE_INFINITY]);
 });

@@ -1,16 +1,17 @@
 import { describe, expect, test } from "@jest/globals";
 import { array, assert, boolean, constantFrom, integer, property, record } from "fast-check";
 import { type ExecutionEvent, nextExecution } from "../src/executions/execution-states.ts";
-import { laneOf, type StoredExecution } from "../src/store/execution-store.ts";
 import {
   nextReadingAt,
   stepAfter,
   stepBefore,
+  stepConnected,
   stepGone,
   stepTransferred,
   type UpdateGoal,
   type UpdateStep,
-} from "../src/updates/update-states.ts";
+} from "../src/executions/update-states.ts";
+import { laneOf, type StoredExecution } from "../src/store/execution-store.ts";
 import { claimed, newExecution } from "./execution-store.suite.ts";
 
 const goal: UpdateGoal = { version: "2.0", stableMs: 60_000 };
@@ -38,12 +39,13 @@ function after(execution: StoredExecution, ...steps: ((one: StoredExecution) => 
 }
 
 const from = (version: string | null) => () => stepBefore({ version, at: 3_000 }, goal);
+const transferred = (one: StoredExecution) => stepTransferred(one, 60_000);
 const read = (version: string | null, at: number) => (one: StoredExecution) =>
   stepAfter(one, { version, at }, goal);
 
 describe("an update", () => {
   test("goes from the version before to the new one, which must last", () => {
-    const got = after(begun(), from("1.0"), stepTransferred);
+    const got = after(begun(), from("1.0"), transferred);
     expect(got).toMatchObject({ stage: "rebooting", percent: 100, update: { from: "1.0", gone: false } });
     const seen = after(got, stepGone, read("2.0", 10_000));
     expect(seen).toMatchObject({ stage: "confirming", due_at: 10_000 + 60_000 + 600_000 });
@@ -63,7 +65,7 @@ describe("an update", () => {
   });
 
   test("to a device that reports the old version after it was away rolled back once that has lasted", () => {
-    const back = after(begun(), from("1.0"), stepTransferred, stepGone, read("1.0", 90_000));
+    const back = after(begun(), from("1.0"), transferred, stepGone, read("1.0", 90_000));
     expect(back).toMatchObject({ stage: "rebooting", update: { since: 90_000 } });
     expect(read("1.0", 149_999)(back)).toEqual({ kind: "wait" });
     // A late report is none.
@@ -84,14 +86,14 @@ describe("an update", () => {
   });
 
   test("to another version fails once that has lasted", () => {
-    const other = after(begun(), from("1.0"), stepTransferred, read("3.0", 10_000));
+    const other = after(begun(), from("1.0"), transferred, read("3.0", 10_000));
     expect(read("3.0", 69_999)(other)).toEqual({ kind: "wait" });
     expect(after(other, read("2.0", 69_999))).toMatchObject({ stage: "confirming" });
     expect(after(other, read("3.0", 70_000))).toMatchObject({ state: "failed", reason: "other_version" });
   });
 
   test("of a device that never goes waits, and ends as not rebooted; one that does not come back has no answer", () => {
-    const got = after(begun(), from("1.0"), stepTransferred);
+    const got = after(begun(), from("1.0"), transferred);
     expect(read("1.0", 999_999)(got)).toEqual({ kind: "wait" });
     const unanswered: ExecutionEvent = { kind: "unanswered", at: 1e8 };
     expect(nextExecution(got, unanswered)).toMatchObject({ state: "timed_out", reason: "not_rebooted" });
@@ -99,22 +101,36 @@ describe("an update", () => {
     expect(nextExecution(gone, unanswered)).toMatchObject({ state: "timed_out", reason: "no_answer" });
   });
 
+  test("of a device that was away too shortly to be seen has its reboot by the time of its connection", () => {
+    const got = after({ ...begun(), sent_at: 50_000 }, from("1.0"), transferred);
+    const connected = (at: number) => (one: StoredExecution) => stepConnected(one, at);
+    expect(connected(55_000)(got)).toEqual({ kind: "wait" });
+    // A note of the transfer may come late, but not from before the attempt.
+    const back = after(got, connected(55_001), read("1.0", 62_000));
+    expect(back.update).toMatchObject({ gone: true, since: 62_000 });
+    expect(connected(62_000)(back)).toEqual({ kind: "wait" });
+    expect(after(back, connected(62_001)).update).toMatchObject({ since: null });
+    const late = after({ ...begun(), sent_at: 58_000 }, from("1.0"), transferred);
+    expect(connected(58_000)(late)).toEqual({ kind: "wait" });
+  });
+
   test("a device that loses its connection while it fetches is not away", () => {
     const fetching = after(begun({ action: { ...action, via: "url" } }), from(null));
     expect(stepGone(fetching)).toEqual({ kind: "wait" });
+    expect(stepConnected(fetching, 999_999)).toEqual({ kind: "wait" });
     expect(read(null, 999_999)(fetching)).toEqual({ kind: "wait" });
   });
 
   test("a device is busy until it has the file; one that fetches by its shadow is not", () => {
     const fetching = after(begun(), from("1.0"));
     expect(laneOf(fetching)).toBe("pump");
-    expect(laneOf(after(fetching, stepTransferred))).toBe("pump/job");
+    expect(laneOf(after(fetching, transferred))).toBe("pump/job");
     expect(laneOf(after(begun({ action: { ...action, via: "shadow" } }), from("1.0")))).toBe("pump/job");
   });
 
   test("another attempt knows nothing of the one before", () => {
     const retry = { on: ["timed_out"], after_ms: 1_000 } as const;
-    const got = after(begun({ retry, max_attempts: 2 }), from("1.0"), stepTransferred);
+    const got = after(begun({ retry, max_attempts: 2 }), from("1.0"), transferred);
     const queued = nextExecution(got, { kind: "unanswered", at: 5_000 });
     const none = { stage: null, percent: null, update: null };
     expect(queued).toMatchObject({ state: "queued", not_before: 6_000, ...none });
@@ -123,7 +139,7 @@ describe("an update", () => {
 
   test("whatever happens, stages and percent only grow, and it succeeds by its new version alone", () => {
     const step = record({
-      kind: constantFrom("read", "gone", "transferred", "served", "late_stage", "unanswered"),
+      kind: constantFrom("read", "gone", "connected", "transferred", "served", "late_stage", "unanswered"),
       version: constantFrom("1.0", "2.0", "3.0", null),
       later: integer({ min: 0, max: 90_000 }),
       percent: integer({ min: 0, max: 100 }),
@@ -139,7 +155,8 @@ describe("an update", () => {
         const events: Record<typeof kind, () => UpdateStep> = {
           read: () => stepAfter(one, { version, at }, goal),
           gone: () => stepGone(one),
-          transferred: () => stepTransferred(one),
+          transferred: () => stepTransferred(one, at),
+          connected: () => stepConnected(one, at),
           served: () => ({ kind: "progressed", percent }),
           late_stage: () => ({ kind: "progressed", stage: "transferring" }),
           unanswered: () => ({ kind: "unanswered", at }),

@@ -15,7 +15,7 @@ import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import type { Tracer } from "@devmesh/service-kit/tracing/tracer";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
-import { parseStoreUrl } from "@devmesh/store/store-url";
+import { openStore, parseStoreUrl } from "@devmesh/store/store-url";
 import { createAccountEvents } from "./account-events.ts";
 import { createKeyUses } from "./api-keys/key-uses.ts";
 import { ensureMasterKey } from "./api-keys/master-key.ts";
@@ -156,11 +156,7 @@ function traceKeyStore(tracer: Tracer | undefined, store: KeyStore, storeUrl: st
   };
 }
 
-/** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
-async function openKeyStore(storeUrl: string, signal: AbortSignal): Promise<KeyStore> {
-  const url = parseStoreUrl(storeUrl);
-  if (url.kind !== "mongodb") return openSqliteKeyStore(url.path);
-  // The driver is large, and most installations do not use it.
-  const { openMongoKeyStore } = await import("./store/key-store.mongodb.ts");
-  return await openMongoKeyStore(url, signal);
+function openKeyStore(storeUrl: string, signal: AbortSignal): Promise<KeyStore> {
+  const mongodb = async () => (await import("./store/key-store.mongodb.ts")).openMongoKeyStore;
+  return openStore(parseStoreUrl(storeUrl), { sqlite: openSqliteKeyStore, mongodb }, signal);
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { expiredWindows, mailWindowCollection } from "@devmesh/store/mail-slots.mongodb";
 import { openMongo } from "@devmesh/store/mongodb";
 import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
@@ -9,7 +10,6 @@ import { apiKeyCollection, apiKeyQueries } from "../src/store/api-key-store.mong
 import { credentialCollection, credentialQueries } from "../src/store/credential-store.mongodb.ts";
 import { customerCollection, customerQueries } from "../src/store/customer-store.mongodb.ts";
 import { keyCollections, openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
-import { expiredWindows, mailWindowCollection } from "../src/store/mail-slot-store.mongodb.ts";
 import { sessionByDigest, sessionCollection } from "../src/store/session-store.mongodb.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 

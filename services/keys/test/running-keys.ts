@@ -4,6 +4,7 @@ import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/
 import { keyEvents, keys } from "@devmesh/contracts/keys";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { calls, type ServiceDeclaration, subscribesTo } from "@devmesh/contracts/topology";
+import { bridgeConsumers } from "@devmesh/device-broker/broker-subjects";
 import { devicesUser } from "@devmesh/device-broker/devices-account";
 import { ensureDeviceConsumer, provisionDeviceStream } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
@@ -68,7 +69,7 @@ export async function startWorld(): Promise<KeysWorld> {
       const login = { url: broker.mqttUrl, id: user, token: token ?? "", clientId: "_bridge" };
       await (await connectMqttDevice(login)).leave();
       await provisionDeviceStream(bus, { signal: AbortSignal.timeout(30_000) });
-      await ensureDeviceConsumer(bus, "rpc-bridge");
+      for (const name of bridgeConsumers) await ensureDeviceConsumer(bus, name);
       const data = devicesUser("data");
       await ensureDeviceConsumer(await connectAs("data", data, broker.passwords[data]), "data");
       return bus;

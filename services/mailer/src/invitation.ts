@@ -1,3 +1,6 @@
+import { escapeHtml } from "@devmesh/service-kit/escape-html";
+import { type MailContent, spellTime } from "./mail-words.ts";
+
 /** The contents of an invitation; `token` and `confirmation` are secrets of the recipient. */
 export interface Invitation {
   readonly token: string;
@@ -6,13 +9,6 @@ export interface Invitation {
   readonly expiresAt: Date;
   /** The service for the recipient; a trailing slash does not matter. */
   readonly publicUrl: URL;
-}
-
-/** A mail without its addresses. */
-export interface MailContent {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
 }
 
 /** Writes the invitation of `GET /newcustomer`: confirmation link and access token (api.md, Customers). */
@@ -86,29 +82,4 @@ confirms is removed when the link expires.</p>
 </body>
 </html>
 `;
-}
-
-const timeFormat = new Intl.DateTimeFormat("en-GB", {
-  dateStyle: "long",
-  timeStyle: "short",
-  timeZone: "UTC",
-  hourCycle: "h23",
-});
-
-/** `31 January 2026, 12:00 UTC`, from parts, since the separator differs between ICU versions. */
-function spellTime(time: Date): string {
-  const part = Object.fromEntries(timeFormat.formatToParts(time).map(({ type, value }) => [type, value]));
-  return `${part.day} ${part.month} ${part.year}, ${part.hour}:${part.minute} UTC`;
-}
-
-const htmlEntities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => htmlEntities[character] ?? character);
 }

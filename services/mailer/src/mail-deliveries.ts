@@ -1,6 +1,6 @@
 import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import type { keys } from "@devmesh/contracts/keys";
-import type { mailQueue } from "@devmesh/contracts/mailer";
+import type { AlertMail, alertMailQueue, mailQueue } from "@devmesh/contracts/mailer";
 import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -15,6 +15,7 @@ import {
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { traceFields } from "@devmesh/service-kit/tracing/trace";
 import type { z } from "zod";
+import { writeAlertMail } from "./alert-mail.ts";
 import { writeInvitation } from "./invitation.ts";
 import { type MailAddress, mailDomainOf } from "./mail-address.ts";
 import type { MailMetrics } from "./mail-metrics.ts";
@@ -24,12 +25,17 @@ import { type Mail, MailRefused, type MailTransport } from "./transport.ts";
 export type MailQueue = Omit<typeof mailQueue, "backoffMs" | "attemptMs"> &
   Pick<QueueDeclaration, "backoffMs" | "attemptMs">;
 
+/** The queue of mail about alerts. */
+export type AlertMailQueue = Omit<typeof alertMailQueue, "backoffMs" | "attemptMs"> &
+  Pick<QueueDeclaration, "backoffMs" | "attemptMs">;
+
 type MailJob = z.output<MailQueue["job"]>;
 
 /** Options of the delivery of queued mail. */
 export interface MailDeliveryOptions {
   readonly bus: Bus;
   readonly queue: MailQueue;
+  readonly alertQueue: AlertMailQueue;
   readonly clock: Clock;
   /** How long a mail under way may go on after `stop`, in milliseconds. */
   readonly drainMs: number;
@@ -43,26 +49,31 @@ export interface MailDeliveryOptions {
 
 /** Mails under way at a time: one slow recipient does not block the others. */
 const concurrency = 4;
+/** Of mails about alerts. */
+const alertConcurrency = 2;
 
 /**
  * Works on the mail queue until stopped; creates the queue's streams. `stop` aborts mail that is still under way after
  * `drainMs`, which counts as a failed attempt.
  */
 export async function startMailDeliveries(options: MailDeliveryOptions): Promise<QueueWorker> {
-  const { bus, queue, clock, drainMs } = options;
+  const { bus, queue, alertQueue, clock, drainMs } = options;
   const cutOff = new AbortController();
-  const consuming = await consumeQueue(
-    bus,
-    queue,
-    (job, attempt) =>
-      deliverMail(options, job, { ...attempt, signal: AbortSignal.any([attempt.signal, cutOff.signal]) }),
-    { concurrency },
-  );
+  const cut = (attempt: Attempt) => ({
+    ...attempt,
+    signal: AbortSignal.any([attempt.signal, cutOff.signal]),
+  });
+  const consuming = await Promise.all([
+    consumeQueue(bus, queue, (job, attempt) => deliverMail(options, job, cut(attempt)), { concurrency }),
+    consumeQueue(bus, alertQueue, (job, attempt) => deliverAlerts(options, job, cut(attempt)), {
+      concurrency: alertConcurrency,
+    }),
+  ]);
   return {
     async stop() {
       const cancel = clock.schedule(drainMs, () => cutOff.abort(new Error("the mailer is stopping")));
       try {
-        await consuming.stop();
+        await Promise.all(consuming.map((queue) => queue.stop()));
       } finally {
         cancel();
       }
@@ -70,20 +81,46 @@ export async function startMailDeliveries(options: MailDeliveryOptions): Promise
   };
 }
 
+/** One attempt at one queued mail about alerts. @throws UnrecoverableError when no later attempt can succeed */
+async function deliverAlerts(options: MailDeliveryOptions, job: AlertMail, attempt: Attempt): Promise<void> {
+  const { sender, publicUrl } = options;
+  const { queuedAt, sequence } = attempt;
+  const id = `alert-${queuedAt.getTime()}-${sequence}`;
+  const mail: Mail = {
+    id,
+    messageId: `<${id}@${mailDomainOf(publicUrl)}>`,
+    queuedAt,
+    from: sender,
+    to: job.to,
+    ...writeAlertMail(job, publicUrl),
+    secrets: [],
+  };
+  await send(options, mail, attempt, { kind: "alert", alerts: job.alerts.length + job.more });
+}
+
 /**
  * One attempt at one queued mail. @throws UnrecoverableError when no later attempt can succeed. A mail whose process
  * dies between sending and acknowledging is sent twice, with the same Message-ID.
  */
 async function deliverMail(options: MailDeliveryOptions, job: MailJob, attempt: Attempt): Promise<void> {
-  const { transport, metrics, log } = options;
+  const { log } = options;
   const { kind, customer_id } = job;
-  const subject = { kind, customer_id, attempt: attempt.number, ...traceFields(attempt.trace) };
+  const subject = { kind, customer_id };
   const invitation = await readInvitation(options, job, attempt);
   if (invitation === null) {
-    log.info(subject, "the customer is gone; no mail is sent");
+    const fields = { attempt: attempt.number, ...traceFields(attempt.trace) };
+    log.info({ ...subject, ...fields }, "the customer is gone; no mail is sent");
     return;
   }
-  const mail = invitationMail(options, invitation, attempt);
+  await send(options, invitationMail(options, invitation, attempt), attempt, subject);
+}
+
+async function send(
+  { transport, metrics, log }: MailDeliveryOptions,
+  mail: Mail,
+  attempt: Attempt,
+  subject: object,
+): Promise<void> {
   try {
     await transport.send(mail, attempt.signal);
   } catch (error) {
@@ -91,7 +128,8 @@ async function deliverMail(options: MailDeliveryOptions, job: MailJob, attempt: 
     throw error;
   }
   metrics.sent.inc();
-  log.info({ ...subject, message_id: mail.messageId }, "a mail was sent");
+  const fields = { attempt: attempt.number, ...traceFields(attempt.trace), message_id: mail.messageId };
+  log.info({ ...subject, ...fields }, "a mail was sent");
 }
 
 type StoredInvitation = Awaited<ReturnType<MailDeliveryOptions["keys"]["readInvitation"]>>;

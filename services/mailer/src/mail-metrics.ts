@@ -7,8 +7,11 @@ import { Gauge } from "prom-client";
 /** Counters besides the attempts at jobs, which the kit counts. */
 export type MailMetrics = ReturnType<typeof createMailMetrics>;
 
-/** Registers the metrics. Each scrape asks the broker for the length of the queue. */
-export function createMailMetrics(bus: Bus, queue: Pick<QueueAdmin<QueueDeclaration>, "count">) {
+/** Counts the mails of all queues. */
+export type CountMails = QueueAdmin<QueueDeclaration>["count"];
+
+/** Registers the metrics. Each scrape asks the broker for the lengths of the queues. */
+export function createMailMetrics(bus: Bus, count: CountMails) {
   const { registry } = bus.metrics;
   new Gauge({
     name: "devmesh_mails",
@@ -20,7 +23,7 @@ export function createMailMetrics(bus: Bus, queue: Pick<QueueAdmin<QueueDeclarat
       // Absent is unknown; an old value would be wrong, and a wait would delay all other metrics.
       if (!bus.connected) return;
       try {
-        const { pending, dead } = await queue.count();
+        const { pending, dead } = await count();
         this.set({ state: "waiting" }, pending);
         this.set({ state: "dead" }, dead);
       } catch (error) {

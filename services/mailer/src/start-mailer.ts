@@ -1,4 +1,4 @@
-import { mailQueue } from "@devmesh/contracts/mailer";
+import { alertMailQueue, mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { sumOf } from "@devmesh/service-kit/metrics";
@@ -6,8 +6,8 @@ import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/ru
 import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
-import { type MailQueue, startMailDeliveries } from "./mail-deliveries.ts";
-import { createMailMetrics } from "./mail-metrics.ts";
+import { type AlertMailQueue, type MailQueue, startMailDeliveries } from "./mail-deliveries.ts";
+import { type CountMails, createMailMetrics } from "./mail-metrics.ts";
 import { createMailer } from "./mailer.ts";
 import { openOutbox } from "./transport.outbox.ts";
 import { createSmtpTransport } from "./transport.smtp.ts";
@@ -20,8 +20,9 @@ export interface StartMailerOptions
   extends Pick<StartOptions<MailerDeclaration, MailerEnv>, "env" | "bus" | "clients" | "log" | "clock"> {
   /** Default: the transport that the environment names. */
   readonly transport?: MailTransport;
-  /** Default: the queue of the contract. */
+  /** Default: the queues of the contract. */
   readonly queue?: MailQueue;
+  readonly alertQueue?: AlertMailQueue;
 }
 
 /** The started service. */
@@ -31,14 +32,20 @@ export type StartedMailer = Required<
 
 /** Opens the transport and begins to work on the queue. */
 export async function startMailer(options: StartMailerOptions): Promise<StartedMailer> {
-  const { env, bus, clients, log, clock, queue = mailQueue } = options;
+  const { env, bus, clients, log, clock, queue = mailQueue, alertQueue = alertMailQueue } = options;
   const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
   const transport = options.transport ?? (await openTransport(env, log));
   const admin = createQueueAdmin(bus, queue);
-  const metrics = createMailMetrics(bus, admin);
+  const alertAdmin = createQueueAdmin(bus, alertQueue);
+  const count: CountMails = async () => {
+    const [mails, alerts] = await Promise.all([admin.count(), alertAdmin.count()]);
+    return { pending: mails.pending + alerts.pending, dead: mails.dead + alerts.dead };
+  };
+  const metrics = createMailMetrics(bus, count);
   const deliveries = await startMailDeliveries({
     bus,
     queue,
+    alertQueue,
     clock,
     drainMs: env.DRAIN_MS,
     keys: clients.keys,
@@ -50,7 +57,7 @@ export async function startMailer(options: StartMailerOptions): Promise<StartedM
   });
   const delivery = env.SMTP_URL === undefined ? "files" : "smtp";
   return {
-    implementation: createMailer({ queue: admin, delivery }),
+    implementation: createMailer({ queue: admin, alertQueue: alertAdmin, count, delivery }),
     figures: { mails_sent: () => sumOf(metrics.sent) },
     stop: () => deliveries.stop(),
   };

@@ -1,5 +1,5 @@
 import { keys } from "@devmesh/contracts/keys";
-import { mailer, mailQueue } from "@devmesh/contracts/mailer";
+import { type AlertMail, alertMailQueue, mailer, mailQueue } from "@devmesh/contracts/mailer";
 import { calls } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
@@ -35,6 +35,7 @@ export async function openMailRoom() {
   const bus = await connect("gateway");
   const customers = new Map<string, string>();
   const producer = await createProducer(bus, mailQueue);
+  const alertProducer = await createProducer(bus, alertMailQueue);
 
   async function stop() {
     await Promise.all(buses.map((open) => open.close()));
@@ -61,6 +62,11 @@ export async function openMailRoom() {
       customers.set(customer_id, email);
       await producer.enqueue({ kind: "invitation", customer_id });
     },
+    /** Queues a mail about alerts, as a test of a channel. */
+    async alert(to: string, test = "On call") {
+      const mail: AlertMail = { to, alerts: [], more: 0, test };
+      await alertProducer.enqueue(mail);
+    },
     /** Queues what only another release would understand. */
     async enqueueForeign(job: unknown) {
       const foreign = await createProducer(bus, { ...mailQueue, job: z.unknown() });
@@ -69,13 +75,13 @@ export async function openMailRoom() {
     /** A mailer in this process, answering its contract; its delays are short by default. */
     async openMailer(
       transport: MailTransport,
-      { backoffMs = [50, 50], attemptMs = 10_000, clock = systemClock } = {},
+      { backoffMs = [50, 50], attemptMs = 10_000, drainMs = 15_000, clock = systemClock } = {},
     ) {
       const own = await connect("mailer");
       const env = MailerEnv.parse({
         PUBLIC_URL: "https://devices.example.com",
         SMTP_URL: "smtp://of-the-transport.example.com",
-        DRAIN_MS: "15000",
+        DRAIN_MS: String(drainMs),
       });
       const { implementation, stop } = await startMailer({
         env,
@@ -85,6 +91,7 @@ export async function openMailRoom() {
         clock,
         transport,
         queue: { ...mailQueue, backoffMs, attemptMs },
+        alertQueue: { ...alertMailQueue, backoffMs, attemptMs },
       });
       const served = serve(own, mailer, implementation);
       return {

@@ -216,6 +216,24 @@ describe("a mail that is refused for good", () => {
   });
 });
 
+describe("mail of people and mail about alerts", () => {
+  const isAlert = ({ to }: { readonly to: readonly string[] }) => to.some((one) => one.startsWith("alert-"));
+
+  test.each([true, false])("wait for none of the other kind (alerts hang: %j)", async (alertsHang) => {
+    await using office = await openOffice({ ...patient, idleMs: 60_000 });
+    const { room, sink, transport } = office;
+    sink.behave((mail) => (isAlert(mail) === alertsHang ? { acceptAfterMs: 60_000 } : "accept"));
+    await using _mailer = await room.openMailer(transport, { attemptMs: 60_000, drainMs: 100 });
+    // More than either kind sends at a time.
+    for (let number = 0; number < 10; number++)
+      await (alertsHang ? room.alert(`alert-${number}@example.com`) : room.invite(`person-${number}`));
+    await eventually(() => sink.attempts.length > 0);
+    await (alertsHang ? room.invite("ann") : room.alert("alert-of-ann@example.com"));
+    await sink.awaitMail();
+    expect(sink.mails.map(isAlert)).toEqual([!alertsHang]);
+  });
+});
+
 describe("the metrics", () => {
   test("tell mails sent, attempts that failed, mails given up, and what waits", async () => {
     await using office = await openOffice();
@@ -272,14 +290,50 @@ describe("dead mail", () => {
     expect(whole).toMatchObject({ next: null, items: { length: 3 } });
   });
 
-  test.each(["x", "-1", "1.5", "0", "1e3", "9".repeat(30), " 1", ""])("has no cursor %j", async (after) => {
+  test("about alerts is listed after that of people, and sent again", async () => {
     await using office = await openOffice();
-    await using _mailer = await office.room.openMailer(office.transport);
-    expect(await refusalOf(office.room.mailer.listDeadMail({ after }, testCall()))).toBe("cursor_invalid");
-    expect(await refusalOf(office.room.mailer.retryDeadMail({ id: after }, testCall()))).toBe(
-      "mail_not_found",
-    );
+    const { room, sink, transport } = office;
+    sink.refuseRecipients(() => 550);
+    await using mailer = await room.openMailer(transport);
+    await room.invite("ann");
+    for (const [index, to] of ["on-call@example.com", "night@example.com"].entries()) {
+      await room.alert(to);
+      await awaitCounts(room, 0, index + 2);
+    }
+    expect(await mailer.metrics.registry.metrics()).toContain('devmesh_mails{state="dead"} 3');
+    const found: unknown[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await room.mailer.listDeadMail(
+        { limit: 1, ...(after !== undefined && { after }) },
+        testCall(),
+      );
+      found.push(...page.items.map(({ kind, customer_id, to }) => [kind, customer_id, to]));
+      if (page.next === null) break;
+      after = page.next;
+    }
+    expect(found).toEqual([
+      ["invitation", "ann", null],
+      [null, null, "on-call@example.com"],
+      [null, null, "night@example.com"],
+    ]);
+    const { items } = await room.mailer.listDeadMail({}, testCall());
+    sink.refuseRecipients(() => null);
+    await room.mailer.retryDeadMail({ id: items[1]?.id ?? "" }, testCall());
+    expect((await sink.awaitMail()).to).toEqual(["on-call@example.com"]);
+    await awaitCounts(room, 0, 2);
   });
+
+  test.each(["x", "-1", "1.5", "a", "a01", "0", "1e3", "9".repeat(30), " 1", ""])(
+    "has no cursor %j",
+    async (after) => {
+      await using office = await openOffice();
+      await using _mailer = await office.room.openMailer(office.transport);
+      expect(await refusalOf(office.room.mailer.listDeadMail({ after }, testCall()))).toBe("cursor_invalid");
+      expect(await refusalOf(office.room.mailer.retryDeadMail({ id: after }, testCall()))).toBe(
+        "mail_not_found",
+      );
+    },
+  );
 
   test("retried by several at once is sent once", async () => {
     await using office = await openOffice();

@@ -1,6 +1,6 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
-import { canaryTopics } from "@devmesh/device-broker/broker-subjects";
+import { bridgeConsumers, canaryTopics } from "@devmesh/device-broker/broker-subjects";
 import { createDeviceLink } from "@devmesh/device-broker/device-link";
 import { connectDevicesBus, devicesUser } from "@devmesh/device-broker/devices-account";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
@@ -57,7 +57,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   const streams = createDeviceStreams({
     async provisionStreams() {
       await provisionDeviceStream(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal });
-      await ensureDeviceConsumer(devicesBus, "rpc-bridge");
+      for (const name of bridgeConsumers) await ensureDeviceConsumer(devicesBus, name);
     },
     ...common,
   });
@@ -68,7 +68,10 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
     clientId: `_rpc-bridge-${replica}`,
     onConnect: streams.provision,
   });
-  const backlog = () => deviceBacklog(devicesBus, "rpc-bridge");
+  const backlog = async () => {
+    const each = await Promise.all(bridgeConsumers.map((name) => deviceBacklog(devicesBus, name)));
+    return each.reduce((sum, messages) => sum + messages, 0);
+  };
   const metrics = createBridgeMetrics(parts.metrics.registry, {
     callsInFlight: () => calls.size,
     backlog,
@@ -85,7 +88,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
   const deltas = createDeltaPublisher({ ...common, devices, link: mqttLink });
   const report = createDiagnosisReporter({ clock, publish: publisher.diagnostics });
-  const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink, report });
+  const shadows = createDeviceShadows({ ...common, devices, link: deviceLink, report });
   const messages = createDeviceMessages({
     clock,
     log,

@@ -3,10 +3,12 @@ import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { listDeviceConnections } from "@devmesh/device-broker/connections";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { ServiceError } from "@devmesh/service-kit/errors";
+import { describeError, ServiceError } from "@devmesh/service-kit/errors";
 import { createPublisher, type Publisher } from "@devmesh/service-kit/events/publisher";
+import type { Context } from "@devmesh/service-kit/rpc/context";
 import { type Served, serve } from "@devmesh/service-kit/rpc/serve";
 import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
+import type { z } from "zod";
 
 /** One device of the fake. */
 interface KnownDevice {
@@ -72,6 +74,36 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
     };
   };
 
+  const apply = async (
+    { id, patch: shadow, taken_at }: z.output<typeof devices.methods.updateShadows.in>["updates"][number],
+    context: Context<typeof devices, "updateShadows">,
+  ) => {
+    await registry.beforePatch(id);
+    const device = find(id);
+    if (shadow.tags !== undefined) return context.fail("not_writable", { pointers: ["/shadow/tags"] });
+    const state = isJsonObject(shadow.state) ? shadow.state : {};
+    const unknown = Object.keys(state).find((section) => section !== "desired" && section !== "reported");
+    if (unknown !== undefined)
+      return context.fail("invalid_device", [
+        { pointer: `/shadow/state/${unknown}`, detail: "is not known here" },
+      ]);
+    if (JSON.stringify(state).length > 32_768)
+      return context.fail("shadow_too_large", [{ pointer: "/shadow/state", detail: "is too large" }]);
+    if (shadow.version !== undefined && shadow.version !== device.version) {
+      return context.fail("version_conflict", { version: device.version });
+    }
+    device.desired = merged(device.desired, state.desired);
+    device.reported = merged(device.reported, state.reported);
+    device.version++;
+    device.timestamp = Date.now();
+    patches.push({ shadow });
+    takenAt.push(taken_at);
+    await registry.publishUpdated(id);
+    await registry.afterPatch(id);
+    const { version, timestamp } = device;
+    return { version, timestamp };
+  };
+
   const implementation = fakeContract(devices, {
     async selectDevices({ where: { online } }) {
       const listed = [...known].filter(([, device]) => online === undefined || device.online === online);
@@ -87,38 +119,22 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
     async readDevice({ id }) {
       return { etag: '"1"', device: view(id) };
     },
-    async readDelta({ id }) {
-      const { desired, reported, version, timestamp } = find(id);
-      return { state: deltaMember(desired, reported).delta ?? {}, metadata: {}, version, timestamp };
+    async readDeltas({ ids }) {
+      return ids.map((id) => {
+        const device = known.get(id);
+        if (device === undefined) return null;
+        const { desired, reported, version, timestamp } = device;
+        return { state: deltaMember(desired, reported).delta ?? {}, metadata: {}, version, timestamp };
+      });
     },
-    async patchDevice({ id, principal, patch, taken_at }, context) {
-      if (principal.kind !== "device" || principal.device_id !== id)
-        return context.fail("not_writable", { pointers: [""] });
-      await registry.beforePatch(id);
-      const device = find(id);
-      const shadow = isJsonObject(patch.shadow) ? patch.shadow : {};
-      if (shadow.tags !== undefined) return context.fail("not_writable", { pointers: ["/shadow/tags"] });
-      const state = isJsonObject(shadow.state) ? shadow.state : {};
-      const unknown = Object.keys(state).find((section) => section !== "desired" && section !== "reported");
-      if (unknown !== undefined)
-        return context.fail("invalid_device", [
-          { pointer: `/shadow/state/${unknown}`, detail: "is not known here" },
-        ]);
-      if (JSON.stringify(state).length > 32_768)
-        return context.fail("shadow_too_large", [{ pointer: "/shadow/state", detail: "is too large" }]);
-      if (shadow.version !== undefined && shadow.version !== device.version) {
-        return context.fail("version_conflict", { version: device.version });
-      }
-      device.desired = merged(device.desired, state.desired);
-      device.reported = merged(device.reported, state.reported);
-      device.version++;
-      device.timestamp = Date.now();
-      patches.push(patch);
-      takenAt.push(taken_at);
-      await registry.publishUpdated(id);
-      await registry.afterPatch(id);
-      return { etag: '"1"', device: view(id) };
-    },
+    updateShadows: ({ updates }, context) =>
+      Promise.all(
+        updates.map((update) =>
+          apply(update, context).catch((error: unknown) => ({
+            error: describeError(ServiceError.from(error)),
+          })),
+        ),
+      ),
   });
 
   let served: Served | null = serve(bus, devices, implementation);

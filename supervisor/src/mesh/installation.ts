@@ -14,8 +14,13 @@ const Installation = z.object({
   issuer: z.object({ seed: z.string().min(1), public_key: z.string().min(1) }),
   /** AES-256 key, base64, that encrypts stored keys. */
   key_encryption_key: z.base64(),
+  /** Base64 of 32 bytes that the secrets of webhooks are derived from; absent from a former release's file. */
+  webhook_key: z.base64().optional(),
 });
 export type Installation = z.infer<typeof Installation>;
+
+/** One with all secrets of this release. */
+export type WholeInstallation = Installation & { readonly webhook_key: string };
 
 /** Reads the secrets; null when there are none yet. Throws a {@link StartFailure} when they are unreadable. */
 export async function readInstallation(path: string): Promise<Installation | null> {
@@ -39,10 +44,13 @@ export async function readInstallation(path: string): Promise<Installation | nul
 }
 
 /** The secrets with a password for each of `users`; what is missing is made and stored first. */
-export async function ensureInstallation(path: string, users: readonly string[]): Promise<Installation> {
+export async function ensureInstallation(path: string, users: readonly string[]): Promise<WholeInstallation> {
   const known = await readInstallation(path);
-  if (known && users.every((user) => user in known.passwords)) return known;
-  const installation = known ? { ...known, passwords: { ...known.passwords } } : newInstallation();
+  const webhook_key = known?.webhook_key ?? randomBytes(32).toString("base64");
+  if (known?.webhook_key === webhook_key && users.every((user) => user in known.passwords))
+    return { ...known, webhook_key };
+  const made = known ? { ...known, passwords: { ...known.passwords } } : newInstallation();
+  const installation = { ...made, webhook_key };
   for (const user of users) installation.passwords[user] ??= randomBytes(32).toString("base64url");
   await replaceFile(path, `${JSON.stringify(installation, null, 2)}\n`);
   return installation;

@@ -95,8 +95,16 @@ function ownSettings(
       };
     case "mailer":
       return { SMTP_URL: settings.smtpUrl, OUTBOX_DIR: folder.outbox, PUBLIC_URL: settings.publicUrl };
+    case "alerts":
+      return { PUBLIC_URL: settings.publicUrl };
     case "jobs":
       return { PUBLIC_URL: settings.publicUrl, OTA_PUBLIC_URL: settings.otaPublicUrl };
+    case "webhooks":
+      return {
+        WEBHOOK_KEY: settings.webhookKey ?? installation.webhook_key,
+        WEBHOOK_ALLOW_NETWORKS: settings.webhookAllowNetworks,
+        PUBLIC_URL: settings.publicUrl,
+      };
     case "rpc-bridge":
       return { MQTT_URL: mqttUrl, MQTT_TLS_CERT: mqttTlsCert };
     default:

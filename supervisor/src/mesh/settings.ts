@@ -51,6 +51,8 @@ const Environment = z.object({
   SMTP_URL: optional(z.string()),
   MASTER_KEY: optional(z.string()),
   KEY_ENCRYPTION_KEY: optional(z.string()),
+  WEBHOOK_KEY: optional(z.string()),
+  WEBHOOK_ALLOW_NETWORKS: z.string().optional(),
   DRAIN_MS: withDefault(
     z.coerce.number(aDuration).int(aDuration).min(0, aDuration).max(600_000, aDuration),
     "10000",
@@ -116,10 +118,18 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
     smtpUrl: values.SMTP_URL,
     masterKey: values.MASTER_KEY,
     keyEncryptionKey: values.KEY_ENCRYPTION_KEY,
+    webhookKey: values.WEBHOOK_KEY,
+    /** Where nobody but this machine reaches the API, its own receivers are allowed. */
+    webhookAllowNetworks:
+      values.WEBHOOK_ALLOW_NETWORKS ?? (isLoopback(values.HOST) ? "127.0.0.0/8,::1/128" : ""),
     logLevel: values.LOG_LEVEL,
     /** Longest wait of a stopping service for running calls, in milliseconds. */
     drainMs: values.DRAIN_MS,
   };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /** `http://HOST:PORT`, an IPv6 address in brackets. */

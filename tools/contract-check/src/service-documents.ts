@@ -104,6 +104,31 @@ configMapGenerator:
   );
 }
 
+/** Private, shared and special networks of IPv4 are left out; of IPv6 only global unicast is public. */
+const toPublic = `    - to:
+        - ipBlock:
+            cidr: 0.0.0.0/0
+            except:
+${[
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/3",
+]
+  .map((network) => `              - ${network}\n`)
+  .join("")}        - ipBlock:
+            cidr: 2000::/3
+`;
+
 /** What a service may reach besides NATS, and who reaches it besides Prometheus; null: nothing and nobody. */
 function networkPolicy(service: ServiceName): string | null {
   const { httpPort, reaches, rights } = declarationOf(service);
@@ -124,7 +149,10 @@ function networkPolicy(service: ServiceName): string | null {
       ports:
         - port: 8883
 `;
-  const outside = `    - ports:\n${reaches.map((port) => `        - port: ${port}\n`).join("")}`;
+  const outside =
+    reaches === "public"
+      ? toPublic
+      : `    - ports:\n${reaches.map((port) => `        - port: ${port}\n`).join("")}`;
   const egress = [mqtt ? toMqtt : "", reaches.length > 0 ? outside : ""].join("");
   const types = [...(httpPort === null ? [] : ["Ingress"]), ...(egress === "" ? [] : ["Egress"])];
   if (types.length === 0) return null;

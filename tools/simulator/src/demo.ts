@@ -1,12 +1,13 @@
 import { accessRunningMesh, type MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
 import { stopRequest } from "@devmesh/supervisor/process/stop-request";
+import { createDemoRule } from "./demo-rule.ts";
 import { enrolDevice } from "./device-enrolment.ts";
 import { type DeviceKind, modelOf, simulatedKinds } from "./models/device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";
 
 /**
- * The program of `npm start -- --demo`: three devices, until SIGTERM or the end of the channel. It sends
- * `{ devices: ids }`, or `{ error: message }` and exits with 1.
+ * The program of `npm start -- --demo`: three devices, and a rule about one of them, until SIGTERM or the end of the
+ * channel. It sends `{ devices: ids }`, or `{ error: message }` and exits with 1.
  */
 
 const kinds = ["lamp", "pump", "weather"] as const satisfies readonly DeviceKind[];
@@ -18,6 +19,10 @@ try {
   const { DEVMESH_KEY: _, ...env } = process.env;
   const mesh = await accessRunningMesh(env);
   for (const kind of kinds) devices.push(await startDevice(mesh, kind));
+  // A mesh that runs without the service of alerts has its devices all the same.
+  await createDemoRule(mesh).catch((error: unknown) =>
+    process.stderr.write(`No rule was created: ${error}\n`),
+  );
   process.send?.({ devices: devices.map(({ id }) => id) });
   await stop.requested;
   await Promise.all(devices.map((device) => device.stop()));

@@ -1,5 +1,6 @@
 import type { MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
 import { z } from "zod";
+import { meshApi } from "./mesh-api.ts";
 
 const WithToken = z.object({ token: z.string() });
 const Described = z.object({
@@ -18,29 +19,20 @@ interface NewDevice {
  * The MQTT password of a device, which is created if there is none of that id. A device without name and tags gets
  * these. Throws when the mesh refuses.
  */
-export async function enrolDevice(
-  { url, masterKey }: MeshAccess,
-  { id, name, tags }: NewDevice,
-): Promise<string> {
-  const devices = `${url}/api/v2/devices`;
-  const headers = { Authorization: `Bearer ${masterKey}`, "Content-Type": "application/json" };
-  const send = (path: string, body?: unknown) =>
-    fetch(devices + path, {
-      headers,
-      signal: AbortSignal.timeout(10_000),
-      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
-    });
+export async function enrolDevice(mesh: MeshAccess, { id, name, tags }: NewDevice): Promise<string> {
+  const send = meshApi(mesh);
   async function succeed<T>(what: string, schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
     const answer = await send(path, body);
     if (!answer.ok) throw new Error(`${what}: HTTP status ${answer.status}`);
     return schema.parse(await answer.json());
   }
 
-  const created = await send("", { id, name, shadow: { tags } });
+  const created = await send("devices", { id, name, shadow: { tags } });
   if (created.ok) return WithToken.parse(await created.json()).token;
   if (created.status !== 409) throw new Error(`${id} could not be created: HTTP status ${created.status}`);
-  const known = await succeed(`${id} could not be read`, Described, `/${id}`);
+  const known = await succeed(`${id} could not be read`, Described, `devices/${id}`);
   if (known.name === null && Object.keys(known.shadow.tags).length === 0)
-    await succeed(`${id} could not be described`, Described, `/${id}`, { name, shadow: { tags } });
-  return (await succeed(`the credentials of ${id} could not be read`, WithToken, `/${id}/credentials`)).token;
+    await succeed(`${id} could not be described`, Described, `devices/${id}`, { name, shadow: { tags } });
+  return (await succeed(`the credentials of ${id} could not be read`, WithToken, `devices/${id}/credentials`))
+    .token;
 }

@@ -115,10 +115,10 @@ describe("a simulated device that gets new firmware", () => {
       await call("OTA.Update", { url: url(), commit_timeout: 0.5 });
       await caller.awaitMessage(({ payload }) => payload.includes('"fw_version":"1.4.0"'));
       await runs("1.0.0");
-      await call("OTA.Update", { url: url(), commit_timeout: 3 });
+      await call("OTA.Update", { url: url(), commit_timeout: 8 });
       await runs("1.4.0");
       expect(await call("OTA.Commit")).toEqual({ result: true });
-      await sleep(3_500);
+      await sleep(8_500);
       expect(ota().fw_version).toBe("1.4.0");
     }));
 

@@ -61,20 +61,25 @@ export interface EndToEndRun {
   readonly ran: number;
 }
 
-/** Jest workers of `e2e`, and packages that run beside it with a worker each: one uses a third of a core. */
+/** Jest workers of `e2e`, and packages that run beside it: a worker uses a third of a core. */
 const endToEndWorkers = 3;
 const packagesBeside = 3;
 
+/** Jest workers of a package beside `e2e`, by default one: more for suites that mostly wait for the service's times. */
+const workersOf: Readonly<Record<string, number>> = { "@devmesh/jobs": 3 };
+
 /**
  * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute; until
- * `checks`, which compute, has resolved, a package less runs. Returns null if `e2e` was not among them.
+ * `checks`, which compute, has resolved, a package less runs. `afterwards` follows `e2e`, if that is among them, beside
+ * the packages that are left.
  */
-export async function runPackageSuites(run: TestRun, checks: Promise<void>): Promise<EndToEndRun | null> {
+export async function runPackageSuites(
+  run: TestRun,
+  checks: Promise<void>,
+  afterwards: (ran: EndToEndRun) => Promise<void>,
+): Promise<void> {
   const packages = await packagesWithTests(run);
-  if (packages === null) {
-    await checks;
-    return null;
-  }
+  if (packages === null) return await checks;
   run.print(`        running the tests of ${packages.length} package${packages.length === 1 ? "" : "s"}`);
   if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
   const leftOut = run.all ? [] : slow;
@@ -85,17 +90,18 @@ export async function runPackageSuites(run: TestRun, checks: Promise<void>): Pro
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       // The check of a client makes the types that its suites make, too.
       if (next.directory.startsWith("clients/")) await checks;
-      await runSuites(run, next, { workers: 1, leftOut });
+      await runSuites(run, next, { workers: workersOf[next.name] ?? 1, leftOut });
     }
   };
   const first = async () => {
-    const ran = long === undefined ? null : await runSuites(run, long, { workers: endToEndWorkers, leftOut });
+    if (long !== undefined) {
+      const ran = await runSuites(run, long, { workers: endToEndWorkers, leftOut });
+      await afterwards({ directory: long.directory, ran });
+    }
     await Promise.all(Array.from({ length: endToEndWorkers }, work));
-    return ran;
   };
   const beside = Array.from({ length: packagesBeside - 1 }, work);
-  const [ran] = await Promise.all([first(), checks.then(work), ...beside]);
-  return long === undefined || ran === null ? null : { directory: long.directory, ran };
+  await Promise.all([first(), checks.then(work), ...beside]);
 }
 
 interface SuiteOptions {

@@ -43,9 +43,9 @@ if (await provideNatsServer(run)) {
   await findBrowser(run);
   const mongodb = await provideMongodb(run);
   await buildOnce(run);
-  const endToEnd = await runPackageSuites(run, runStaticChecks(run));
-  // Alone: three servers and MongoDB beside other suites leave calls no time within their deadlines.
-  if (run.all && endToEnd !== null) await runClusterSuites(run, endToEnd);
+  await runPackageSuites(run, runStaticChecks(run), async (endToEnd) => {
+    if (run.all) await runClusterSuites(run, endToEnd);
+  });
   await mongodb?.stop();
 }
 process.exit(run.finish() ? 0 : 1);

@@ -327,7 +327,7 @@ describe("a cluster", () => {
     await eventually(async () => (await routesLeft()) === 0);
     await watcher.flush();
     expect(countOf("DISCONNECT")).toBe(before + 1);
-  }, 60_000);
+  });
 });
 
 describe("what was acknowledged", () => {

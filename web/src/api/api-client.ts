@@ -3,6 +3,7 @@ import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ApiProblem, UnexpectedAnswer, Unreachable } from "./api-problem.ts";
 import type { CallResult, RouteInput } from "./route-types.ts";
+import { serverAnswers } from "./server-answers.ts";
 import { noteServerTime } from "./server-clock.ts";
 import { type ContentUpload, upload } from "./upload.ts";
 
@@ -44,6 +45,8 @@ export interface ApiClient {
   exchange<O extends Operation>(operation: O, input: RouteInput<O>): Promise<Answered<CallResult<O>>>;
   /** Sends any request with the session's key, for streams. Rejects as `call` does; the caller reads the body. */
   open(pathAndQuery: string, init?: RequestInit): Promise<Response>;
+  /** Whether the server answers at all, to a question without a key. */
+  answers(signal: AbortSignal): Promise<boolean>;
   /** Sends the content of firmware. Rejects as `call` does. */
   upload(content: ContentUpload): Promise<Firmware>;
 }
@@ -94,6 +97,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     session,
     open: (pathAndQuery, init) => open(pathAndQuery, init),
     exchange,
+    answers: (signal) => serverAnswers(origin, signal),
     call: async (operation, input) => (await exchange(operation, input)).body,
     upload: (content) =>
       upload(`${origin}${pathOf(api.uploadFirmware, { id: content.id })}`, ownKey, content),

@@ -43,6 +43,9 @@ export class ApiProblem extends Error {
       detail: `The server answered ${status} without a reason.`,
       code: data?.error.code ?? status,
       ...data,
+      // The sentence of the gateway is about any service.
+      ...(status === 504 &&
+        data?.service !== undefined && { detail: `The service ${data.service} gave no answer in time.` }),
       requestId: data?.request_id ?? headers.get("X-Request-Id"),
       retryAfterMs: waitIn(headers),
     });

@@ -43,6 +43,8 @@ export const queryKeys = {
   records: ["records"],
   /** Below it: the numbers of a range of records. */
   numbers: ["numbers"],
+  /** Below it: the numbers of a range with more records than are read. */
+  wholeNumbers: ["whole-numbers"],
   /** Frames of a device since its log is shown. */
   log: (id: string) => ["log", id],
   /** Below it: what a search for devices found. */
@@ -65,6 +67,20 @@ export const queryKeys = {
   backgroundWork: ["background-work"],
   /** What waits for a device, and what it did. */
   executions: (id: string) => ["executions", id],
+  /** What fires now; frames change it. */
+  firingAlerts: ["firing-alerts"],
+  /** Below it: one list for each selection of alerts. */
+  alerts: ["alerts"],
+  alert: (id: string) => ["alert", id],
+  rules: ["rules"],
+  rule: (id: string) => ["rules", id],
+  channels: ["channels"],
+  silences: ["silences"],
+  webhooks: ["webhooks"],
+  /** Below the webhooks, since the same frames report it. */
+  webhook: (id: string) => ["webhooks", id],
+  /** Events that were given up. */
+  deadDeliveries: (id: string) => ["webhooks", id, "dead"],
   /** Calls of functions of a device in this session. */
   calls: (id: string) => ["calls", id],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

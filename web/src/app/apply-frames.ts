@@ -1,3 +1,4 @@
+import { Alert } from "@devmesh/contracts/model/alert";
 import { Device } from "@devmesh/contracts/model/device";
 import { Job } from "@devmesh/contracts/model/job";
 import type { Notification } from "@devmesh/contracts/model/notification";
@@ -24,7 +25,12 @@ export function updateCache(
 /** Writes frames into the query cache. Returns the ids of devices to be read. */
 export function applyFrames(queries: QueryClient, frames: readonly Notification[]): ReadonlySet<string> {
   const changes: DeviceChange[] = [];
+  const alerts: Alert[] = [];
   for (const { id, name, data, timestamp } of frames) {
+    if (name === "alert") {
+      const alert = Alert.safeParse(data).data;
+      if (alert !== undefined) alerts.push(alert);
+    }
     if (id === null) continue;
     switch (name) {
       case "online":
@@ -63,10 +69,12 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
       }
       case "keys":
       case "customers":
+      case "webhooks":
         void queries.invalidateQueries({ queryKey: queryKeys[name] });
         break;
     }
   }
+  if (alerts.length > 0) applyAlerts(queries, alerts);
   return changes.length > 0 ? applyToLists(queries, changes) : new Set();
 }
 
@@ -74,6 +82,21 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
 function withJob(jobs: readonly Job[], job: Job): readonly Job[] {
   if (!jobs.some(({ id }) => id === job.id)) return [job, ...jobs];
   return jobs.map((held) => (held.id === job.id ? job : held));
+}
+
+/** Writes changed alerts, in their order; lists by other conditions are read again. */
+function applyAlerts(queries: QueryClient, alerts: readonly Alert[]): void {
+  for (const alert of alerts) queries.setQueryData<Alert>(queryKeys.alert(alert.id), alert);
+  const changed = new Map(alerts.map((alert) => [alert.id, alert]));
+  queries.setQueryData<readonly Alert[]>(
+    queryKeys.firingAlerts,
+    (held) =>
+      held && [
+        ...[...changed.values()].filter(({ state }) => state === "firing"),
+        ...held.filter(({ id }) => !changed.has(id)),
+      ],
+  );
+  void queries.invalidateQueries({ queryKey: queryKeys.alerts });
 }
 
 /** Maximum of devices that are read one by one; for more of them, the lists are read again. */

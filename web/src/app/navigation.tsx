@@ -1,10 +1,12 @@
-import { Kbd, Tooltip } from "@mantine/core";
+import { Kbd, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { CodeXml, type LucideIcon, Menu as MenuIcon, Search } from "lucide-react";
 import { Fragment, type ReactNode, Suspense, useEffect } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { lazyView } from "../components/lazy-view.ts";
+import { countText } from "../components/number-text.ts";
 import { phoneQuery } from "../components/phone.ts";
+import { mostFiring, useFiringAlerts } from "../features/alerts/use-alerts.ts";
 import { addressOf, isView, useSavedViews, useViewQuery } from "../features/devices/shared/saved-views.ts";
 import { Account } from "./account.tsx";
 import { ConnectionState } from "./connection-state.tsx";
@@ -17,9 +19,6 @@ const PhoneMenu = lazyView(async () => (await import("./phone-menu.tsx")).PhoneM
 const narrowQuery = "(max-width: 68.75em)";
 
 const isApple = /Mac|iP/.test(navigator.userAgent);
-
-/** Number of tabs that the bar of a phone has beside its menu. */
-const barTabs = 3;
 
 interface NavigationProps {
   /** Opens the search. */
@@ -81,6 +80,7 @@ function Groups() {
                 aria-current={currentIf(isShown(tab, location) && shownView === undefined)}
               >
                 <ItemContent Icon={tab.Icon} label={tab.label} />
+                {tab.path === "/alerts" && <FiringBadge />}
               </Link>
             </Item>
             {tab.path === "/devices" && !isNarrow && views.length > 0 && (
@@ -136,13 +136,33 @@ function ItemContent({ Icon, label }: { readonly Icon: LucideIcon; readonly labe
   );
 }
 
+/** How many alerts fire that nobody has acknowledged; nothing for none, and a question mark if that is not known. */
+function FiringBadge() {
+  const { data = [], isError } = useFiringAlerts();
+  if (isError)
+    return (
+      <span className={styles.badge}>
+        ?<VisuallyHidden> what fires is not known</VisuallyHidden>
+      </span>
+    );
+  const count = data.filter(({ acknowledged_at }) => acknowledged_at === null).length;
+  if (count === 0) return null;
+  return (
+    <span className={styles.badge}>
+      {countText(Math.min(count, mostFiring))}
+      {count >= mostFiring && "+"}
+      <VisuallyHidden> firing</VisuallyHidden>
+    </span>
+  );
+}
+
 function PhoneBar({ onSearch }: NavigationProps) {
   const [opened, menu] = useDisclosure(false);
   const [location] = useLocation();
   const search = useSearch();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes at each navigation
   useEffect(menu.close, [location, search]);
-  const shown = tabs.slice(0, barTabs);
+  const shown = tabs.filter(({ isInBar }) => isInBar);
   return (
     <>
       <nav className={styles.bar} aria-label={opened ? "Main views" : "Views"}>
@@ -155,6 +175,7 @@ function PhoneBar({ onSearch }: NavigationProps) {
           >
             <tab.Icon size={22} aria-hidden="true" />
             {tab.label}
+            {tab.path === "/alerts" && <FiringBadge />}
           </Link>
         ))}
         <button type="button" className={styles.barItem} onClick={onSearch}>

@@ -7,6 +7,7 @@ import { useEffect } from "react";
 import { z } from "zod";
 import { createApiClient } from "../api/api-client.ts";
 import { queryKeys } from "../api/query-keys.ts";
+import { serverAnswers } from "../api/server-answers.ts";
 import { Snippet } from "../components/code-block.tsx";
 import { StateDot } from "../components/state.tsx";
 import { browserName } from "./browser-name.ts";
@@ -119,23 +120,14 @@ function shellWord(text: string): string {
   return /^[A-Za-z0-9_./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** How often the server is asked whether it answers, and how long it has, in milliseconds. */
+/** How often the server is asked whether it answers, in milliseconds. */
 const askMs = 5_000;
-const answerMs = 3_000;
 
 /** Whether the server answers: a wrong key and a server that is away look alike to a reader. */
 function ServerState() {
   const { data: answers } = useQuery({
     queryKey: queryKeys.serverAnswers,
-    queryFn: ({ signal }) =>
-      fetch("/icon.svg", {
-        method: "HEAD",
-        cache: "no-store",
-        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
-      }).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
+    queryFn: ({ signal }) => serverAnswers("", signal),
     refetchInterval: askMs,
   });
   const { host } = window.location;

@@ -1,4 +1,5 @@
 import {
+  Bell,
   ChartLine,
   Cpu,
   House,
@@ -8,6 +9,7 @@ import {
   Package,
   Server,
   Users,
+  Webhook,
 } from "lucide-react";
 import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
@@ -26,6 +28,8 @@ export interface Tab extends TabView {
   readonly group: TabGroup;
   /** Letter that leads to it after G. */
   readonly key: string;
+  /** Also in the bar of a phone. */
+  readonly isInBar?: true;
 }
 
 /** Groups of the navigation, in their order, by their headings; one without tabs is left out. */
@@ -39,6 +43,7 @@ export const tabs: readonly Tab[] = [
     Icon: House,
     group: "",
     key: "h",
+    isInBar: true,
     path: "/home",
     View: lazyView(async () => (await import("../features/home/home-tab.tsx")).HomeTab),
   },
@@ -47,6 +52,7 @@ export const tabs: readonly Tab[] = [
     Icon: Cpu,
     group: "",
     key: "d",
+    isInBar: true,
     path: "/devices",
     View: lazyView(async () => (await import("../features/devices/list/devices-tab.tsx")).DevicesTab),
   },
@@ -57,6 +63,15 @@ export const tabs: readonly Tab[] = [
     key: "r",
     path: "/data",
     View: lazyView(async () => (await import("../features/data/data-tab.tsx")).DataTab),
+  },
+  {
+    label: "Alerts",
+    Icon: Bell,
+    group: "",
+    key: "a",
+    isInBar: true,
+    path: "/alerts",
+    View: lazyView(async () => (await import("../features/alerts/alerts-tab.tsx")).AlertsTab),
   },
   {
     label: "Jobs",
@@ -91,6 +106,14 @@ export const tabs: readonly Tab[] = [
     View: lazyView(async () => (await import("../features/customers/customers-tab.tsx")).CustomersTab),
   },
   {
+    label: "Webhooks",
+    Icon: Webhook,
+    group: "Administration",
+    key: "w",
+    path: "/webhooks",
+    View: lazyView(async () => (await import("../features/webhooks/webhooks-tab.tsx")).WebhooksTab),
+  },
+  {
     label: "Services",
     Icon: Server,
     group: "Administration",
@@ -109,6 +132,30 @@ export const innerViews: readonly TabView[] = [
   {
     path: "/jobs/:id",
     View: lazyView(async () => (await import("../features/jobs/job-page.tsx")).JobPage),
+  },
+  {
+    path: "/alerts/rules",
+    View: lazyView(async () => (await import("../features/alerts/rules-tab.tsx")).RulesTab),
+  },
+  {
+    path: "/alerts/rules/:id",
+    View: lazyView(async () => (await import("../features/alerts/rule-page.tsx")).RulePage),
+  },
+  {
+    path: "/alerts/channels",
+    View: lazyView(async () => (await import("../features/alerts/channels-tab.tsx")).ChannelsTab),
+  },
+  {
+    path: "/alerts/silences",
+    View: lazyView(async () => (await import("../features/alerts/silences-tab.tsx")).SilencesTab),
+  },
+  {
+    path: "/alerts/:id",
+    View: lazyView(async () => (await import("../features/alerts/alert-page.tsx")).AlertPage),
+  },
+  {
+    path: "/webhooks/:id",
+    View: lazyView(async () => (await import("../features/webhooks/webhook-page.tsx")).WebhookPage),
   },
   {
     path: "/devices/:id/*?",

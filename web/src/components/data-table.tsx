@@ -1,6 +1,6 @@
 import { Table, type TableProps, type TableTdProps, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
-import { WideTable } from "./wide-table.tsx";
+import { FoldingTable } from "./folding-table.tsx";
 
 /** A column of a {@link DataTable}. */
 export interface Column<T> {
@@ -17,7 +17,7 @@ export interface Column<T> {
 /** Properties of {@link DataTable}, and others of the table. */
 interface DataTableProps<T> extends TableProps {
   readonly label: string;
-  /** Width below which the table scrolls, in pixels. */
+  /** Width below which it folds, in pixels; see {@link FoldingTable}. */
   readonly minWidth: number;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
@@ -28,32 +28,35 @@ interface DataTableProps<T> extends TableProps {
 /** A table with one row for each item. */
 export function DataTable<T>({ label, minWidth, columns, rows, keyOf, ...table }: DataTableProps<T>) {
   return (
-    <WideTable>
-      <Table miw={minWidth} aria-label={label} {...table}>
-        <Table.Thead>
-          <Table.Tr>
-            {columns.map(({ heading, hidesHeading, style }) => (
-              <Table.Th key={heading} scope="col" ta={style?.ta}>
-                {hidesHeading ? <VisuallyHidden>{heading}</VisuallyHidden> : heading}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rows.map((row) => (
-            <Table.Tr key={keyOf(row)}>
-              {columns.map(({ heading, namesRow, cell, style }) => {
-                const Cell = namesRow ? Table.Th : Table.Td;
-                return (
-                  <Cell key={heading} {...(namesRow && { scope: "row" })} {...style}>
-                    {cell(row)}
-                  </Cell>
-                );
-              })}
-            </Table.Tr>
+    <FoldingTable minWidth={minWidth} aria-label={label} {...table}>
+      <Table.Thead>
+        <Table.Tr>
+          {columns.map(({ heading, hidesHeading, style }) => (
+            <Table.Th key={heading} scope="col" ta={style?.ta}>
+              {hidesHeading ? <VisuallyHidden>{heading}</VisuallyHidden> : heading}
+            </Table.Th>
           ))}
-        </Table.Tbody>
-      </Table>
-    </WideTable>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {rows.map((row) => (
+          <Table.Tr key={keyOf(row)}>
+            {columns.map(({ heading, hidesHeading, namesRow, cell, style }) => {
+              const Cell = namesRow ? Table.Th : Table.Td;
+              return (
+                <Cell
+                  key={heading}
+                  {...(namesRow && { scope: "row" })}
+                  {...(!hidesHeading && { "data-label": heading })}
+                  {...style}
+                >
+                  {cell(row)}
+                </Cell>
+              );
+            })}
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </FoldingTable>
   );
 }

@@ -45,7 +45,13 @@ export function FormDialog(props: FormDialogProps) {
   return (
     <Dialog onClose={onClose} title={title} size={size}>
       {result === null ? (
-        <form onSubmit={onSubmit} noValidate={noValidate}>
+        <form
+          noValidate={noValidate}
+          onSubmit={(event) => {
+            event.preventDefault();
+            onSubmit(event);
+          }}
+        >
           <Stack>
             {children}
             <Failure error={work.error} title={failure} />

@@ -23,14 +23,20 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+/** The time of the server, Unix ms, kept current. */
+export function useServerTime(): number {
+  useSyncExternalStore(subscribe, () => ticks);
+  return serverNow();
+}
+
 /** The age of a time, kept current, or "never"; its title has the exact local time. */
 export function RelativeTime({ at }: { readonly at: string | null }) {
-  useSyncExternalStore(subscribe, () => ticks);
+  const now = useServerTime();
   if (at === null) return "never";
   const time = Date.parse(at);
   return (
     <time dateTime={at} title={dateTimeText(time)} style={{ whiteSpace: "nowrap" }}>
-      {relativeTime(time, serverNow())}
+      {relativeTime(time, now)}
     </time>
   );
 }

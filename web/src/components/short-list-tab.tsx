@@ -46,11 +46,15 @@ interface ShortListTabProps<T> {
   /** Text in place of a list without rows. */
   readonly none: string;
   readonly columns: readonly Column<T>[];
-  /** Width below which the table scrolls, in pixels. */
+  /** Width below which the table folds, in pixels. */
   readonly minWidth: number;
   readonly removal: RowRemoval<T>;
   /** Controls before the button for a new row. */
   readonly actions?: ReactNode;
+  /** `TabLinks` of the view that the list is a part of. */
+  readonly tabs?: ReactNode;
+  /** In place of `title` in the heading, of a list that is a part of a view. */
+  readonly heading?: string;
   /** After the list, also where it is empty. */
   readonly after?: ReactNode;
   /** Label of the button that opens the dialog for a new row. */
@@ -91,8 +95,10 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
   return (
     <>
       <ListTab
-        title={title}
-        count={query.data === undefined ? undefined : countText(data.length)}
+        title={props.heading ?? title}
+        {...(props.heading !== undefined && { part: title })}
+        tabs={props.tabs}
+        count={query.data === undefined || props.heading !== undefined ? undefined : countText(data.length)}
         actions={
           <>
             {props.actions}

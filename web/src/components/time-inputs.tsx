@@ -1,4 +1,5 @@
-import { TextInput } from "@mantine/core";
+import { useState } from "react";
+import { TimeField, timeFieldFault, timeFieldText, timeInField } from "./time-field.tsx";
 
 /** A range of time in ISO 8601; empty for no bound. */
 interface Bounds {
@@ -16,31 +17,44 @@ const bounds = [
   { name: "until", label: "Until" },
 ] as const;
 
-/** Fields for a range of time, in the browser's time zone. */
+/** Fields for a range of time. What is typed counts from Enter on, or once the field is left. */
 export function TimeInputs({ range, onChange }: TimeInputsProps) {
   return bounds.map(({ name, label }) => (
-    <TextInput
-      key={name}
-      size="xs"
+    <Bound
+      key={`${name} ${range[name]}`}
       label={label}
-      type="datetime-local"
-      step={1}
-      value={toLocalField(range[name])}
-      onChange={(event) => onChange({ [name]: fromLocalField(event.currentTarget.value) })}
+      value={range[name]}
+      onChange={(time) => onChange({ [name]: time })}
     />
   ));
 }
 
-/** A time as a `datetime-local` field takes it; empty if it is none. */
-export function toLocalField(iso: string): string {
-  const time = Date.parse(iso);
-  if (Number.isNaN(time)) return "";
-  const shifted = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
-  return shifted.toISOString().slice(0, 19);
+interface BoundProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (time: string) => void;
 }
 
-/** The time in a `datetime-local` field, in ISO 8601; empty if it is none. */
-export function fromLocalField(value: string): string {
-  const time = Date.parse(value);
-  return Number.isNaN(time) ? "" : new Date(time).toISOString();
+function Bound({ label, value, onChange }: BoundProps) {
+  const [text, setText] = useState(() => timeFieldText(value));
+  const take = (typed: string) => {
+    if (typed === timeFieldText(value)) return;
+    const time = typed.trim() === "" ? "" : timeInField(typed);
+    if (time !== null) onChange(time);
+  };
+  return (
+    <TimeField
+      size="xs"
+      w={220}
+      label={label}
+      value={text}
+      error={timeFieldFault(text)}
+      onChange={(typed, isPicked) => {
+        setText(typed);
+        if (isPicked) take(typed);
+      }}
+      onBlur={() => take(text)}
+      onKeyDown={({ key }) => key === "Enter" && take(text)}
+    />
+  );
 }

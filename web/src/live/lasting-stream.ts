@@ -13,6 +13,8 @@ export interface StreamTimeouts {
   readonly backOffMs?: readonly number[];
   /** Time without an event or comment after which a connection is dead, in milliseconds. */
   readonly silenceMs?: number;
+  /** Time without one after which the server is asked whether it answers at all, in milliseconds. */
+  readonly doubtMs?: number;
   /** A hidden page has no connection; without it, the page counts as visible. */
   readonly visibility?: Visibility;
 }
@@ -34,6 +36,8 @@ interface LastingStreamOptions extends StreamTimeouts {
 /** Short to the end, as views that read by themselves are back long before a banner that waits for the stream. */
 const defaultBackOffMs = [250, 1_000, 2_000, 5_000] as const;
 const defaultSilenceMs = 50_000;
+/** A process that hangs keeps its connections: until the next heartbeat it looks like a quiet fleet. */
+const defaultDoubtMs = 8_000;
 
 /**
  * Follows a `text/event-stream` until `signal` fires and reconnects, after a back-off, when a connection is lost. The
@@ -77,13 +81,13 @@ export async function followEventStream(options: LastingStreamOptions): Promise<
 
 /** Follows one connection to its end. Throws if it is refused, lost, silent or hidden. */
 async function followConnection(
-  { api, address, onEvent, signal, silenceMs = defaultSilenceMs }: LastingStreamOptions,
+  options: LastingStreamOptions,
   opened: () => void,
   hidden: AbortSignal,
 ): Promise<void> {
-  const silence = new AbortController();
-  const silent = () => silence.abort(new Error("the stream is silent"));
-  let alarm = setTimeout(silent, silenceMs);
+  const { api, address, onEvent, signal } = options;
+  const ending = new AbortController();
+  const silence = watchSilence(options, ending.signal);
   try {
     const response = await api.open(address(), {
       headers: { Accept: "text/event-stream" },
@@ -96,11 +100,42 @@ async function followConnection(
     }
     opened();
     for await (const event of readEventStream(response.body)) {
-      clearTimeout(alarm);
-      alarm = setTimeout(silent, silenceMs);
+      silence.broken();
       onEvent(event);
     }
   } finally {
-    clearTimeout(alarm);
+    ending.abort();
   }
+}
+
+/** A signal that fires when nothing was heard for too long, or the server does not answer when it is asked. */
+function watchSilence(
+  { api, silenceMs = defaultSilenceMs, doubtMs = defaultDoubtMs }: LastingStreamOptions,
+  ended: AbortSignal,
+): { readonly signal: AbortSignal; readonly broken: () => void } {
+  const silence = new AbortController();
+  const silent = () => silence.abort(new Error("the stream is silent"));
+  let heard = 0;
+  const ask = async () => {
+    const before = heard;
+    const answers = await api.answers(ended);
+    if (!answers && heard === before) silent();
+    else if (heard === before) doubt = setTimeout(ask, doubtMs);
+  };
+  let alarm = setTimeout(silent, silenceMs);
+  let doubt = setTimeout(ask, doubtMs);
+  const clear = () => {
+    clearTimeout(alarm);
+    clearTimeout(doubt);
+  };
+  ended.addEventListener("abort", clear, { once: true });
+  return {
+    signal: silence.signal,
+    broken() {
+      heard += 1;
+      clear();
+      alarm = setTimeout(silent, silenceMs);
+      doubt = setTimeout(ask, doubtMs);
+    },
+  };
 }

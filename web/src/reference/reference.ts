@@ -58,6 +58,7 @@ async function show(): Promise<void> {
 const attributes = {
   "hide-server-selection": "true",
   "hide-components": "true",
+  collapse: "true",
   "default-schema-tab": "body",
   "schema-expand-level": "2",
   "fetch-credentials": "omit",

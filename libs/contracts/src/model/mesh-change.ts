@@ -8,7 +8,18 @@ export const keptChanges = { master: 35, device_key: 5, public_key: 5, customer:
 export const maxChanges = 50;
 
 /** Kinds of what a request changes. */
-const changedKinds = ["device", "key", "customer", "mail", "view", "firmware"] as const;
+const changedKinds = [
+  "device",
+  "key",
+  "customer",
+  "mail",
+  "view",
+  "firmware",
+  "webhook",
+  "rule",
+  "channel",
+  "silence",
+] as const;
 export type ChangedKind = (typeof changedKinds)[number];
 
 /** Kinds of key that change something. */

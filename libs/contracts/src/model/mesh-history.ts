@@ -20,7 +20,9 @@ export const MeshMinute = z
       .int()
       .min(0)
       .nullable()
-      .describe("Messages of devices that are acknowledged and not handled yet; null if not known."),
+      .describe(
+        "Messages of devices that are acknowledged and not handled yet; of a service that does not answer, those of its last answer. Null if not known.",
+      ),
   })
   .meta({
     id: "MeshMinute",

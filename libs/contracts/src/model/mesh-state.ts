@@ -63,6 +63,7 @@ const Queues = z
     jobs: waiting("executions that have not ended"),
     mail: waiting("mails that are not sent yet"),
     dead_mail: waiting("mails that were given up"),
+    webhooks: waiting("events that wait for the webhook with the most").optional(),
   })
   .meta({ id: "Queues", description: "What waits." });
 

@@ -25,9 +25,11 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |
  * | `execution` | device | an `Execution` that was created or has ended |
  * | `job` | job | a `Job` that has changed |
+ * | `alert` | device | an `Alert` that fired, was acknowledged or cleared |
  * | `data` | device | a record as `GET /data` gives it; only with `data=1` |
  * | `keys` | key or session | `{change}`, one of {@link keyChanges}; only with `account=1` |
  * | `customers` | customer | `{change}`, one of {@link customerChanges}; only with `account=1` |
+ * | `webhooks` | webhook | `{change}`: `created`, `updated`, `disabled` or `deleted`; only with `account=1` |
  * | `gap` | null | `{names?}`: frames of these names may be missing before it, or of any |
  */
 export const Notification = z
@@ -38,14 +40,17 @@ export const Notification = z
       .describe(
         "Ascending sequence number; `after` and `Last-Event-ID` take it. A `data` or `gap` frame carries that of the frame before it.",
       ),
-    id: z.string().nullable().describe("The device, job, key or customer that it is about; null for `gap`."),
+    id: z
+      .string()
+      .nullable()
+      .describe("The device, job, key, customer or webhook that it is about; null for `gap`."),
     name: z.string().meta({
       description:
-        "`online`, `offline`, `created`, `updated`, `deleted`, `throttled`, `login_refused`, `session_taken_over`, `subscription_limit`, `allowance_exceeded`, `publication_refused`, `execution`, `job`, `rpc.in.<function>`, `rpc.out.<name>`, `data`, `keys`, `customers` or `gap`; others may be added.",
+        "`online`, `offline`, `created`, `updated`, `deleted`, `throttled`, `login_refused`, `session_taken_over`, `subscription_limit`, `allowance_exceeded`, `publication_refused`, `execution`, `job`, `alert`, `rpc.in.<function>`, `rpc.out.<name>`, `data`, `keys`, `customers`, `webhooks` or `gap`; others may be added.",
       example: "online",
     }),
     data: JsonValue.describe(
-      "`created`, `updated`: the device; `rpc.in`: the parameters; `rpc.out`: what the device published; `data`: the record; `execution`: the execution; `job`: the job; `throttled`: `{why, refused_ms}`, in milliseconds; `keys`, `customers`: `{change}`; `gap`: `{names?}`; `online`, `offline`, `deleted`: `{}`; else an entry of the device's diagnostics without its name.",
+      "`created`, `updated`: the device; `rpc.in`: the parameters; `rpc.out`: what the device published; `data`: the record; `execution`: the execution; `job`: the job; `alert`: the alert; `throttled`: `{why, refused_ms}`, in milliseconds; `keys`, `customers`, `webhooks`: `{change}`; `gap`: `{names?}`; `online`, `offline`, `deleted`: `{}`; else an entry of the device's diagnostics without its name.",
     ),
     timestamp: Timestamp.describe("When it happened."),
   })

@@ -1,4 +1,5 @@
 import type { ChangedKind } from "../model/mesh-change.ts";
+import { alertRoutes } from "./alerts.ts";
 import { customerAccess } from "./customer.ts";
 import { deviceAccess } from "./device-access.ts";
 import { deviceKey } from "./device-key.ts";
@@ -7,6 +8,7 @@ import { masterKey } from "./master-key.ts";
 import { notificationStream } from "./notification.ts";
 import { registration } from "./registration.ts";
 import { storedData } from "./stored-data.ts";
+import { webhooks } from "./webhooks.ts";
 
 /** The groups of routes in the order of their use, with what each is for. */
 export const tags = {
@@ -16,6 +18,8 @@ export const tags = {
   Firmware: "Files that devices can run; with a master key.",
   "Stored data": "What devices published below `db/`.",
   "Notification stream": "What happens, as it happens.",
+  Alerts: "Rules, what they found wrong, and who is notified; with a master key.",
+  Webhooks: "What happens, sent to a URL; with a master key.",
   Keys: "Master and device keys.",
   Sessions: "Browsers that are signed in to the dashboard.",
   "Device key": "One device, the `app` sections of its shadow; with a device key.",
@@ -34,9 +38,11 @@ export const api = {
   ...deviceAccess,
   ...masterKey,
   ...firmware,
+  ...alertRoutes,
   ...storedData,
   ...deviceKey,
   ...notificationStream,
+  ...webhooks,
 } as const;
 
 /** The `operationId` of a route. */

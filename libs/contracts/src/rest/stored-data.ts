@@ -2,6 +2,7 @@ import { z } from "zod";
 import { data } from "../data.ts";
 import { devices } from "../devices.ts";
 import { TopicFilter } from "../model/acl.ts";
+import { ConditionInput } from "../model/condition-text.ts";
 import {
   DataRecord,
   defaultLatestLimit,
@@ -11,9 +12,42 @@ import {
   maxSkip,
 } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
+import { Since } from "../model/duration.ts";
+import {
+  DeviceSeries,
+  Every,
+  maxPoints,
+  maxSeriesOfAnswer,
+  maxSeriesOfDevice,
+  SeriesAnswer,
+  SeriesPointer,
+  SeriesTopic,
+  seriesFunctions,
+} from "../model/series.ts";
 import { TimestampInput } from "../model/time.ts";
 import { mqttBounds } from "../mqtt.ts";
-import { defineRoutes, get, queryInteger } from "./route.ts";
+import { defineRoutes, get, QueryBoolean, queryInteger } from "./route.ts";
+
+/** Several values in one parameter, separated by commas. */
+function listOf<S extends z.ZodType<unknown, string>>(item: S, separator: RegExp, most: number) {
+  return z
+    .string()
+    .transform((text) => text.split(separator))
+    .pipe(z.array(item).max(most));
+}
+
+const listing = {
+  tag: "Stored data",
+  answers: {
+    200: {
+      description: "The series, by topic and pointer.",
+      json: z.array(DeviceSeries),
+      headers: {
+        "Left-Out": `How many numbers are in no series, since the device has ${maxSeriesOfDevice} already; absent for none.`,
+      },
+    },
+  },
+} as const;
 
 /** Of both queries of records: leads on, and the cursor that it holds. */
 export const recordPaging = {
@@ -113,6 +147,81 @@ export const storedData = defineRoutes({
       },
     },
     calls: [{ contract: data, methods: ["queryRecords"] }],
+  },
+  readSeries: {
+    ...get("/series"),
+    tag: "Stored data",
+    summary: "Read numbers over time",
+    description: `Numbers and booleans that devices publish as JSON, by spans of time; at most ${maxPoints} points of each of ${maxSeriesOfAnswer} series. Spans begin at multiples of their length in UTC, days and months at midnight of \`tz\`; \`from\` and \`until\` are rounded outwards to them. With \`Accept: text/csv\` each span is a line and each series has its columns.`,
+    auth: ["master", "session", "device_key"],
+    query: z.object({
+      device_id: listOf(DeviceId, /,/, maxSeriesOfAnswer)
+        .optional()
+        .meta({ type: "string", description: "Devices, separated by commas. A device key has its own." }),
+      where: ConditionInput.optional().meta({
+        description: `In place of \`device_id\`: devices that meet a condition, at most ${maxSeriesOfAnswer}.`,
+      }),
+      topic: SeriesTopic,
+      pointer: listOf(SeriesPointer, /,(?=\/|,|$)/, maxSeriesOfAnswer)
+        .optional()
+        .meta({
+          type: "string",
+          description:
+            "JSON pointers to the numbers, separated by commas; empty, as without it, for messages that are numbers.",
+        }),
+      from: Since.optional().meta({
+        description: "A time, or a duration back from now; P1D by default.",
+      }),
+      until: Since.optional().meta({ description: "Exclusive; now by default." }),
+      every: Every.optional().meta({ description: "Length of a span; `auto`, some 500 points, by default." }),
+      fn: listOf(z.enum(seriesFunctions), /,/, seriesFunctions.length)
+        .optional()
+        .meta({
+          type: "string",
+          description: `What each point has: ${seriesFunctions.join(", ")}; \`avg,min,max\` by default.`,
+        }),
+      tz: z.string().max(64).optional().meta({ description: "Name of a time zone (IANA); UTC by default." }),
+      fill: QueryBoolean.optional().meta({
+        description: "Whether spans without numbers are answered, with nulls.",
+      }),
+    }),
+    answers: {
+      200: {
+        description: "The numbers.",
+        json: SeriesAnswer,
+        other: {
+          "text/csv": z.string().meta({
+            description: "RFC 4180, with a line of names.",
+            example: "time,pump-1 temp/celsius avg\r\n2026-01-31T10:00:00.000Z,21.5\r\n",
+          }),
+        },
+      },
+    },
+    calls: [
+      { contract: data, methods: ["readSeries"] },
+      { contract: devices, methods: ["selectDevices"] },
+    ],
+  },
+  listSeries: {
+    ...get("/devices/:id/series"),
+    ...listing,
+    summary: "List the series of numbers of a device",
+    description:
+      "What can be asked of `GET /series`. A series is listed within a minute of its first number.",
+    auth: ["master", "session"],
+    params: z.object({ id: DeviceId }),
+    absent: { id: "device_not_found" },
+    calls: [
+      { contract: data, methods: ["listSeries"] },
+      { contract: devices, methods: ["readPresence"] },
+    ],
+  },
+  listOwnSeries: {
+    ...get("/device/series"),
+    ...listing,
+    summary: "List the series of numbers of the key's device",
+    auth: ["device_key"],
+    calls: [{ contract: data, methods: ["listSeries"] }],
   },
   readLatest: {
     ...get("/devices/:id/latest"),

@@ -22,6 +22,7 @@ import {
   deadSubject,
   eventsStream,
   historyStreams,
+  outbox,
   queueStream,
   queueSubject,
 } from "../subjects.ts";
@@ -84,15 +85,39 @@ export async function ensureHistoryStream(bus: Bus, name: keyof typeof historySt
 
 /** Stream of a queue's dead letters: 30 days, at most 64 MB. */
 export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<void> {
+  await ensureDeadStream(bus, deadLetterStream(queue), deadSubject(queue));
+}
+
+async function ensureDeadStream(bus: Bus, name: string, subject: string): Promise<void> {
   await ensureStream(bus, {
-    name: deadLetterStream(queue),
-    subjects: [deadSubject(queue)],
+    name,
+    subjects: [subject],
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: nanos(30 * day),
     max_bytes: 64 * megabyte,
     duplicate_window: nanos(day),
   });
+}
+
+/**
+ * The stream of what waits for webhooks: each event is kept while a consumer wants it, 48 h at most. What was given up
+ * is kept as that of a queue.
+ */
+export async function ensureOutboxStreams(bus: Bus, maxBytes: number): Promise<void> {
+  await ensureEventsStream(bus);
+  await ensureStream(bus, {
+    name: outbox.stream,
+    subjects: [outbox.allSubjects],
+    sources: [{ name: eventsStream }],
+    retention: RetentionPolicy.Interest,
+    // Sourcing waits for room; events dropped here would be lost without a gap.
+    discard: DiscardPolicy.New,
+    max_age: nanos(2 * day),
+    max_bytes: maxBytes,
+    duplicate_window: nanos(2 * minute),
+  });
+  await ensureDeadStream(bus, outbox.dead, outbox.allDead);
 }
 
 /** How long a stream may take to acknowledge a message, in milliseconds. */

@@ -17,6 +17,7 @@ export interface PurgesOptions {
 }
 
 const recordsPerStep = 500;
+const seriesPerStep = 5;
 
 /** A purge goes on after the call that started it has ended. */
 export function createPurges({ store, metrics, log, signal }: PurgesOptions) {
@@ -31,6 +32,8 @@ export function createPurges({ store, metrics, log, signal }: PurgesOptions) {
       metrics.deleted.inc({ cause: "purge" }, deleted);
       await nextTurn();
     }
+    // After the records, so that no number of theirs comes back.
+    while ((await store.deleteSeriesOf(deviceId, seriesPerStep)) > 0) await nextTurn();
     await store.finishPurge(deviceId);
   }
 

@@ -17,15 +17,22 @@ export interface RetentionOptions {
   readonly days: number;
   /** The device that stores most loses its oldest records first. */
   readonly maxBytes: number;
+  /** Days that numbers are kept by the hour. */
+  readonly seriesDays: number;
+  /** The device that has most of them loses its oldest ones first. */
+  readonly maxSeriesBytes: number;
 }
 
 const recordsPerStep = 500;
 const sweepEveryMs = 30_000;
+const bucketsEveryMs = 600_000;
 const dayMs = 86_400_000;
 
 /** Retention by age and by size (api.md, Stored data), in steps between which ingestion goes on. */
 export function createRetention(options: RetentionOptions) {
-  const { store, purges, metrics, clock, log, days, maxBytes } = options;
+  const { store, purges, metrics, clock, log, days, maxBytes, seriesDays, maxSeriesBytes } = options;
+
+  let bucketsDueMs = clock.monotonicMs();
 
   async function deleteInSteps(
     cause: "age" | "bytes",
@@ -41,11 +48,29 @@ export function createRetention(options: RetentionOptions) {
     }
   }
 
-  /** Deletes all that is beyond the bounds. */
+  /** Adds the numbers of all records to their buckets; returns whether another process does. */
+  async function rollUp(signal: AbortSignal): Promise<boolean> {
+    for (;;) {
+      signal.throwIfAborted();
+      const outcome = await store.rollUp();
+      if (outcome !== "more") return outcome === "elsewhere";
+      await nextTurn();
+    }
+  }
+
+  /** Deletes all that is beyond the bounds; no record before its numbers are in their buckets. */
   async function sweep(signal: AbortSignal): Promise<void> {
-    const expiry = clock.now().getTime() - days * dayMs;
-    await deleteInSteps("age", () => store.deleteExpired(expiry, recordsPerStep), signal);
-    await deleteInSteps("bytes", () => store.deleteHeaviest(recordsPerStep, maxBytes), signal);
+    const now = clock.now().getTime();
+    const expiry = now - days * dayMs;
+    if (!(await rollUp(signal))) {
+      await deleteInSteps("age", () => store.deleteExpired(expiry, recordsPerStep), signal);
+      await deleteInSteps("bytes", () => store.deleteHeaviest(recordsPerStep, maxBytes), signal);
+      if (clock.monotonicMs() >= bucketsDueMs) {
+        bucketsDueMs = clock.monotonicMs() + bucketsEveryMs;
+        await store.expireBuckets({ minutes: expiry, hours: now - seriesDays * dayMs }, signal);
+        await store.shrinkSeries(maxSeriesBytes, signal);
+      }
+    }
     // Older messages would be deleted anyway.
     await store.forgetAdmissions(expiry);
     await purges.resume();

@@ -5,11 +5,13 @@ import type { DataStore } from "./data-store.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { collectionDeclarations, collectionsOf, recordIndexes } from "./mongodb/collections.ts";
 import { createLatestRecords } from "./mongodb/latest-records.ts";
+import { createRecordFollowing } from "./mongodb/record-following.ts";
 import { createPageReader } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
 import { appendRecords } from "./mongodb/record-writing.ts";
 import { createRefusals } from "./mongodb/refusals.ts";
 import { createSearchSegments, type MongoSegmentBounds } from "./mongodb/search-segments.ts";
+import { createSeries } from "./mongodb/series.ts";
 import { createWriter } from "./mongodb/writer.ts";
 
 /** The layout of a MongoDB data store. */
@@ -63,6 +65,11 @@ export async function openMongoDataStore(
     ...createRecordRemoval(collections, segments),
     ...refusals,
     ...createLatestRecords(collections, writer, queue),
+    ...createRecordFollowing(collections, writer, queue),
+    ...createSeries(collections, writer, segments, queue, {
+      closing: closing.signal,
+      leaseMs: partTurns * bounds.leaseMs,
+    }),
     async finishPurge(deviceId) {
       await segments.forget(deviceId);
       await refusals.finishPurge(deviceId);
@@ -102,5 +109,8 @@ export async function openMongoDataStore(
 
 /** Commands of searches that this process has the server work on at a time. */
 const maxCommands = 4;
+
+/** How much longer than a batch a part of a roll-up may take. */
+const partTurns = 6;
 
 const pingTimeoutMs = 2_000;

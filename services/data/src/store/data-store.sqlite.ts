@@ -1,13 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { openSqlite } from "@devmesh/store/sqlite";
 import { isSqliteFailure, StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { cursorOf, type Position, startOf } from "./position.ts";
+import type { RollUpOutcome } from "./series-store.ts";
+import { followedOf } from "./sqlite/record-following.ts";
 import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
 import type { ScanResult } from "./sqlite/record-scan.ts";
 import { createRecordWriting, type SegmentBounds } from "./sqlite/record-writing.ts";
 import { migrations, tuneForAppending } from "./sqlite/schema.ts";
+import { bytesOfBucket, createSeriesWriting } from "./sqlite/series-writing.ts";
 import { topicsAfter, topicsOf } from "./topic-filter.ts";
 
 /** The layout of a {@link SqliteDataStore}. */
@@ -50,7 +54,20 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
   const sql = prepareStatements(db);
   const reader = openRecordReader(path);
   const queue = createFairQueue({ limit: readers, perCaller: Math.max(1, readers - 1) });
+  const closing = new AbortController();
   const records = createRecordWriting(db, segmentBounds);
+  const series = createSeriesWriting(db);
+  const storePart = written(series.store);
+  const expireSome = written(series.expire);
+  const shrinkSome = written(series.shrink);
+  const removeSeriesOf = written(series.removeOf);
+  let rolling: Promise<RollUpOutcome> | null = null;
+
+  async function rollUp(): Promise<RollUpOutcome> {
+    const part = await queue.run("roll-up", closing.signal, () => reader.run("readUnrolled"));
+    await storePart(part);
+    return part.atEnd ? "done" : "more";
+  }
 
   function size(): StoreSize {
     const row = sql.size.get();
@@ -85,12 +102,40 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       }
       return { next: position === null ? null : cursorOf(position), items };
     },
+    follow: async ({ caller, ...request }, signal) =>
+      followedOf(await queue.run(caller, signal, () => reader.run("follow", request))),
     async readLatest(deviceId, { caller, limit, after, maxBytes }, signal) {
       const range = topicsAfter(deviceId, after);
       return await queue.run(caller, signal, () => reader.run("readLatest", range, { limit, maxBytes }));
     },
     countTopics: (deviceId, { caller, most }, signal) =>
       queue.run(caller, signal, () => reader.run("countTopics", topicsOf(deviceId), most)),
+    rollUp() {
+      rolling ??= rollUp().finally(() => {
+        rolling = null;
+      });
+      return rolling;
+    },
+    readSpans: ({ caller, ...query }, signal) =>
+      queue.run(caller, signal, () => reader.run("readSpans", query)),
+    listSeries: (deviceId, caller, signal) =>
+      queue.run(caller, signal, () => reader.run("listSeries", deviceId)),
+    async deleteSeriesOf(deviceId, limit) {
+      await rolling?.catch(() => undefined);
+      return await removeSeriesOf(deviceId, limit);
+    },
+    async expireBuckets(before, signal) {
+      for (let at: number | null = 0; at !== null; at = await expireSome(at, before)) {
+        signal.throwIfAborted();
+        await nextTurn();
+      }
+    },
+    async shrinkSeries(maxBytes, signal) {
+      while (await shrinkSome(maxBytes)) {
+        signal.throwIfAborted();
+        await nextTurn();
+      }
+    },
     refuseDevice: written((deviceId) => void sql.refuse.run(deviceId)),
     deleteRecordsOf: written((deviceId, limit) => records.remove("recordsOf", deviceId, limit)),
     finishPurge: written((deviceId) => void sql.finishPurge.run(deviceId)),
@@ -115,6 +160,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     },
     checkWritable: written(() => void sql.touch.run()),
     async close() {
+      closing.abort(new StoreUnavailable("the store is closed"));
       queue.close();
       await reader.close();
       store.close();
@@ -134,6 +180,9 @@ function written<A extends unknown[], R>(work: (...given: A) => R): (...given: A
   };
 }
 
+/** Tables and indexes of numbers, each with a page when it is empty: their bound is another one. */
+const seriesTables = 6;
+
 function prepareStatements(db: DatabaseSync) {
   return {
     touch: db.prepare("UPDATE last_record SET id = id"),
@@ -150,7 +199,9 @@ function prepareStatements(db: DatabaseSync) {
       SELECT max(sequence) AS sequence FROM records
       WHERE stream = (SELECT id FROM streams WHERE created = ?) AND sequence IS NOT NULL`),
     size: db.prepare(`
-      SELECT (page_count - freelist_count) * page_size AS bytes, (SELECT min(timestamp) FROM records) AS oldest
+      SELECT (page_count - freelist_count - ${seriesTables}) * page_size
+          - (SELECT buckets FROM rolled_up) * ${bytesOfBucket} AS bytes,
+        (SELECT min(timestamp) FROM records) AS oldest
       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`),
   };
 }

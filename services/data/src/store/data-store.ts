@@ -1,6 +1,7 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { native } from "@devmesh/contracts/mqtt";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import type { SeriesStore } from "./series-store.ts";
 
 /** Of one message (api.md, Stored data). */
 export const maxPayloadBytes = native.topics.record.maxBytes;
@@ -89,6 +90,31 @@ export interface LatestRequest {
   readonly maxBytes: number;
 }
 
+/** Which records follow, in the order of storing. Without a list, each topic or device is wanted. */
+export interface FollowRequest {
+  /** Reading is shared fairly between callers. */
+  readonly caller: string;
+  /** The record id after which it goes on; null at the end, to begin with what is stored from now on. */
+  readonly after: number | null;
+  /** MQTT topic filters relative to the records of a device. */
+  readonly topics?: readonly string[];
+  readonly deviceIds?: readonly string[];
+  readonly limit: number;
+  /** The most JSON of a page; at least the largest record. */
+  readonly maxBytes: number;
+}
+
+/** Records that follow. `next` moves past those that are not wanted. */
+export interface FollowedRecords {
+  readonly records: DataRecord[];
+  readonly next: number;
+  /** Whether no record followed `next` when the page was read. */
+  readonly atEnd: boolean;
+}
+
+/** The most records that one page looks at. */
+export const maxFollowed = 10_000;
+
 /** A record as queries return it; `payload` is UTF-8 where `encoding` is `text`. */
 export function dataRecord(
   id: number,
@@ -120,7 +146,7 @@ export interface StoreSize {
  * Stored records. Their ids ascend in the order in which records become visible, and are never used twice. Several
  * processes may share a store, each with its own adapter.
  */
-export interface DataStore {
+export interface DataStore extends SeriesStore {
   /**
    * Stores a batch, in its order, whole or not at all, one at a time over all processes; the same batch again stores
    * nothing. Durable once it resolves. @throws StoreUnavailable when nothing was stored or, as {@link OutcomeUnknown},
@@ -132,10 +158,15 @@ export interface DataStore {
   /** Never blocks {@link append}. @throws InvalidCursor for a foreign `after`; StoreUnavailable */
   readPage(selection: RecordSelection, page: RecordPageRequest, signal: AbortSignal): Promise<RecordPage>;
   /**
-   * The newest record of each topic of the device, by the bytes of the topics; `next` is the topic of the last one.
+   * Records after an id. @throws InvalidCursor for an id beyond the last one, as after a restore; StoreUnavailable
+   */
+  follow(request: FollowRequest, signal: AbortSignal): Promise<FollowedRecords>;
+  /**
+   * The newest record of each topic of the device, or of all for null, by the bytes of the topics; `next` is the topic
+   * of the last one.
    * @throws InvalidCursor for an `after` that is no topic of the device; StoreUnavailable
    */
-  readLatest(deviceId: string, page: LatestRequest, signal: AbortSignal): Promise<RecordPage>;
+  readLatest(deviceId: string | null, page: LatestRequest, signal: AbortSignal): Promise<RecordPage>;
   /** How many topics the device has records of, counted up to `most`. @throws StoreUnavailable */
   countTopics(
     deviceId: string,

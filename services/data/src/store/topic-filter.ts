@@ -1,3 +1,4 @@
+import { recordRoot } from "@devmesh/contracts/model/device-id";
 import { topicMatcher } from "@devmesh/contracts/model/topic-match";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { InvalidCursor } from "./data-store.ts";
@@ -38,6 +39,23 @@ export function topicPattern(deviceId: string, filter: string): TopicPattern {
   return { exact, range, rangeIsExact: endsHere, matches, expression };
 }
 
+/** Topics of any device that match one of these filters. */
+export interface FollowedTopics {
+  matches(topic: string): boolean;
+  /** `matches` as Perl regular expressions, one of which a topic must match. */
+  readonly expressions: readonly string[];
+}
+
+/** The topics that valid filters (`TopicFilter`) relative to the records of a device match, of all devices. */
+export function followedTopics(filters: readonly string[]): FollowedTopics {
+  const all = filters.map((filter) => ["db", "+", ...filter.split("/")]);
+  const matchers = all.map((levels) => topicMatcher(levels.join("/")));
+  return {
+    matches: (topic) => matchers.some((matches) => matches(topic)),
+    expressions: all.map(expressionOf),
+  };
+}
+
 /** `#` also matches the level above it, except that of the device. */
 function expressionOf(levels: readonly string[]): string {
   const parts = levels.map((level, at) => {
@@ -53,9 +71,9 @@ export function topicsOf(deviceId: string): TopicRange {
   return topicsBelow(deviceTopics.record(deviceId, ""));
 }
 
-/** The topics of a device that follow `after`, or all. @throws InvalidCursor */
-export function topicsAfter(deviceId: string, after: string | undefined): TopicRange {
-  const all = topicsOf(deviceId);
+/** The topics of a device, or of all for null, that follow `after`, or all. @throws InvalidCursor */
+export function topicsAfter(deviceId: string | null, after: string | undefined): TopicRange {
+  const all = deviceId === null ? topicsBelow(`${recordRoot}/`) : topicsOf(deviceId);
   if (after === undefined) return all;
   if (!after.startsWith(all.from) || !after.isWellFormed()) throw new InvalidCursor("no topic of the device");
   return { from: after, to: all.to };

@@ -3,6 +3,7 @@ import type { data } from "@devmesh/contracts/data";
 import type { jobs } from "@devmesh/contracts/jobs";
 import type { keys } from "@devmesh/contracts/keys";
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { webhooks } from "@devmesh/contracts/webhooks";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import type { Background } from "../background.ts";
@@ -26,6 +27,7 @@ export interface DeviceDeletionOptions extends ClosingOptions {
   readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
   readonly rpcBridge: Pick<Client<typeof rpcBridge>, "endSessions" | "wipeDevice">;
   readonly jobs: Pick<Client<typeof jobs>, "dropDevice">;
+  readonly webhooks: Pick<Client<typeof webhooks>, "purgeDevice">;
   readonly events: Pick<DeviceEventPublisher, "deleted">;
   readonly background: Background;
 }
@@ -53,7 +55,7 @@ type Step = (
  * a crash between any two (ADR 14).
  */
 export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDeletion {
-  const { store, keys, data, rpcBridge, jobs, events, background, clock } = options;
+  const { store, keys, data, rpcBridge, jobs, webhooks, events, background, clock } = options;
 
   const steps: Record<DeletionStep, Step> = {
     async revoke(device_id, { event_id }, call) {
@@ -76,6 +78,7 @@ export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDele
     // Records first: wiping may take long, and `data` refuses new ones until it admits the device.
     async wipe(device_id, { client_ids }, call) {
       await data.purgeDevice({ device_id }, call);
+      await webhooks.purgeDevice({ device_id }, call);
       await rpcBridge.wipeDevice({ device_id, client_ids: [...client_ids] }, call);
       return undefined;
     },

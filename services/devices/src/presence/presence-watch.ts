@@ -47,6 +47,8 @@ const maxPublishing = 128;
 
 /** Presence of all devices, kept up to date. */
 export interface PresenceWatch extends Presence {
+  /** Unix ms at which the device connected last, as far as this process knows; null for one without a connection. */
+  connectedAt(id: string): number | null;
   /** Devices with at least one open connection. */
   readonly devicesOnline: number;
   /** Open connections of all devices. */
@@ -154,6 +156,10 @@ class Watch implements PresenceWatch {
     return this.#reports.get(id)?.seen_at ?? connectedAt ?? null;
   }
 
+  connectedAt(id: string): number | null {
+    return this.#sets.connectionsOf(id) === 0 ? null : (this.#connectedAt.get(id) ?? null);
+  }
+
   get devicesOnline(): number {
     return this.#sets.devicesOnline;
   }
@@ -220,8 +226,8 @@ class Watch implements PresenceWatch {
     const wallClock = clock.now().getTime();
     const unseen = listed.connections.filter(({ deviceId }) => !this.#connectedAt.has(deviceId));
     for (const connection of unseen) {
-      this.#connectedAt.set(connection.deviceId, now);
       const openMs = connection.listedMs - connection.acceptedMs;
+      this.#connectedAt.set(connection.deviceId, now - openMs);
       diagnostics.connected({ ...connection, openMs, at: new Date(wallClock - openMs), reason: null });
     }
     this.#publishAll(changes);

@@ -1,11 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import type { devices } from "@devmesh/contracts/devices";
+import { devices } from "@devmesh/contracts/devices";
 import type { DevicePatch } from "@devmesh/contracts/model/device";
 import { changedLabels, labelsOf } from "@devmesh/contracts/model/labels";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { describeError, ServiceError, sendableError } from "@devmesh/service-kit/errors";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
+import type { Context } from "@devmesh/service-kit/rpc/context";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
+import type { z } from "zod";
 import { mayAccess, unwritableMembers } from "../acl/principal-rights.ts";
 import type { DeviceEventPublisher } from "../device-events.ts";
 import type { Presence } from "../presence.ts";
@@ -23,19 +27,55 @@ export interface DevicePatchOptions {
   readonly clock: Clock;
 }
 
+type PatchContext = Context<typeof devices, "patchDevice" | "updateShadows">;
+type Patch = z.output<(typeof devices)["methods"]["patchDevice"]["in"]>;
+
+/** Changes of devices by their owners, and of shadows by devices themselves. */
+export function createDevicePatches(
+  options: DevicePatchOptions,
+): Pick<Implementation<typeof devices>, "patchDevice" | "updateShadows"> {
+  const { presence } = options;
+  const write = createWrite(options);
+  const { errors } = devices.methods.updateShadows;
+
+  return {
+    async patchDevice(patch, ctx) {
+      const device = await write(patch, ctx);
+      return { etag: etagOf(device), device: describeDeviceFor(patch.principal, device, presence) };
+    },
+
+    updateShadows({ updates }, ctx) {
+      const apply = async ({ id, patch: shadow, taken_at }: (typeof updates)[number]) => {
+        const principal = { kind: "device", device_id: id } as const;
+        try {
+          const { version, timestamp } = (await write({ id, principal, patch: { shadow }, taken_at }, ctx))
+            .shadow;
+          return { version, timestamp };
+        } catch (cause) {
+          const error = isStoreUnavailable(cause)
+            ? ServiceError.of("unavailable", { cause, service: devices.service })
+            : sendableError(ServiceError.from(cause), errors);
+          if (error.reason === "internal") ctx.log.error({ err: cause, device_id: id }, "an update failed");
+          return { error: describeError(error) };
+        }
+      };
+      return Promise.all(updates.map(apply));
+    },
+  };
+}
+
 /**
- * Checks rights, body, versions and sizes in this order, and applies all of the patch or nothing. Writes to one device
- * are queued in this process; a write that loses against another process is checked and applied again.
+ * Checks rights, body, versions and sizes in this order, and applies all of the patch or nothing; resolves with the
+ * device after it. Writes to one device are queued in this process; a write that loses against another process is
+ * checked and applied again.
  */
-export function createPatchDevice({
-  store,
-  presence,
-  events,
-  clock,
-}: DevicePatchOptions): Implementation<typeof devices>["patchDevice"] {
+function createWrite({ store, presence, events, clock }: DevicePatchOptions) {
   const writers = new KeyedQueue();
 
-  return ({ id, principal, patch: body, if_match, taken_at }, ctx) =>
+  return (
+    { id, principal, patch: body, if_match, taken_at }: Patch,
+    ctx: PatchContext,
+  ): Promise<StoredDevice> =>
     writers.run(id, async () => {
       const checked = checkPatchBody(id, body);
       for (;;) {
@@ -53,9 +93,7 @@ export function createPatchDevice({
 
         const patch = withLabels(device, checked.patch);
         const changed = changeDevice(device, patch, clock.now().getTime());
-        if (changed === device) {
-          return { etag: etagOf(device), device: describeDeviceFor(principal, device, presence) };
-        }
+        if (changed === device) return device;
         const oversized = new ViolationList();
         checkSectionSizes(changed.shadow, patch.shadow ?? {}, oversized);
         if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
@@ -63,7 +101,7 @@ export function createPatchDevice({
         if (!(await store.replace(changed, device.revision, ctx.signal))) continue;
         // Sent in the order of versions. Its acknowledgement can take two seconds, for which the next write would wait.
         void events.updated(describeDevice(changed, presence), ctx);
-        return { etag: etagOf(changed), device: describeDeviceFor(principal, changed, presence) };
+        return changed;
       }
     });
 }

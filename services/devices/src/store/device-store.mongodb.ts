@@ -99,7 +99,6 @@ export const deviceQueries = {
   meeting: conditionFilter,
   shown: () => ({ hidden: false }),
   online: () => ({ online: true }),
-  hidden: () => ({ "mark.kind": { $in: [...operationKinds] }, hidden: true }),
   marked: () => ({ "mark.kind": { $in: [...operationKinds] } }),
 } as const;
 
@@ -299,17 +298,10 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return rows.map(storedDevice);
     },
 
-    async count(condition, signal) {
-      const filter = deviceQueries.meeting(condition);
-      if (Object.keys(filter).length > 0) {
-        const shown = { ...deviceQueries.shown(), ...filter };
-        return await run(signal, () => devices.countDocuments(shown, { signal }));
-      }
-      const [all, hidden] = await Promise.all([
-        run(signal, () => devices.estimatedDocumentCount()),
-        run(signal, () => devices.countDocuments(deviceQueries.hidden(), { signal })),
-      ]);
-      return all - hidden;
+    count(condition, signal) {
+      // Counted, since an estimate is off after a crash of the database.
+      const shown = { ...deviceQueries.shown(), ...deviceQueries.meeting(condition) };
+      return run(signal, () => devices.countDocuments(shown, { signal }));
     },
 
     async countBy(facet, condition, signal) {

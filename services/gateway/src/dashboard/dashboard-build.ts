@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import type { Clock } from "@devmesh/service-kit/clock";
+import type { EncodedFile } from "../http/encoded-file.ts";
 
 /** Shortest time between two looks at a folder, in milliseconds. */
 const lookMs = 1_000;
@@ -26,17 +27,11 @@ const encodings = [
 /** URL path of the files whose names contain a digest of their content. */
 export const hashedFiles = "/assets/";
 
-export interface DashboardFile {
-  readonly type: string;
-  readonly identity: Buffer;
-  readonly encoded: ReadonlyMap<string, Buffer>;
-}
-
 /** A build of the dashboard in memory, so that no path of a URL can lead out of its folder. */
 export interface DashboardBuild {
-  readonly page: DashboardFile;
+  readonly page: EncodedFile;
   /** By path of the URL. */
-  readonly files: ReadonlyMap<string, DashboardFile>;
+  readonly files: ReadonlyMap<string, EncodedFile>;
 }
 
 /** The build to serve; null while there has been none. */
@@ -109,7 +104,7 @@ function filesIn(folder: string): readonly string[] {
 /** Null when there is none, or it changes while it is read. */
 function readBuild(folder: string): DashboardBuild | null {
   const names = new Set(filesIn(folder));
-  const files = new Map<string, DashboardFile>();
+  const files = new Map<string, EncodedFile>();
   try {
     for (const name of names) {
       const type = mediaTypes[name.slice(name.lastIndexOf(".") + 1)];

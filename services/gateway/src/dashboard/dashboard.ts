@@ -1,14 +1,10 @@
 import type { Express, Request } from "express";
+import { fileReply } from "../http/encoded-file.ts";
 import { json, type Reply } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
 import { dashboardSecurity } from "../http/page-security.ts";
 import type { MountOptions } from "../http/router.ts";
-import {
-  type CurrentDashboard,
-  type DashboardBuild,
-  type DashboardFile,
-  hashedFiles,
-} from "./dashboard-build.ts";
+import { type CurrentDashboard, type DashboardBuild, hashedFiles } from "./dashboard-build.ts";
 import { isOfThisMachine, keyPlacePath } from "./key-place.ts";
 
 /** Paths that are never a view of the dashboard, so that a mistyped one gets a problem. */
@@ -64,13 +60,4 @@ function answer(request: Request, { page, files }: DashboardBuild, keyFile: stri
   if (file === undefined || file.type === page.type) return fileReply(request, file ?? page, "no-store");
   const hashed = request.path.startsWith(hashedFiles);
   return fileReply(request, file, hashed ? "public, max-age=31536000, immutable" : "public, max-age=3600");
-}
-
-function fileReply(request: Request, { type, identity, encoded }: DashboardFile, caching: string): Reply {
-  const headers = { "Content-Type": type, "Cache-Control": caching, Vary: "Accept-Encoding" };
-  for (const [encoding, body] of encoded) {
-    if (request.acceptsEncodings(encoding))
-      return { status: 200, headers: { ...headers, "Content-Encoding": encoding }, body };
-  }
-  return { status: 200, headers, body: identity };
 }

@@ -27,7 +27,7 @@ const reportMs = 1_000;
 type OpenTicket = CallOutput<typeof contract, "openTicket">;
 
 export interface DownloadsOptions {
-  readonly jobs: Client<typeof contract, "openTicket" | "noteDownload">;
+  readonly jobs: Pick<Client<typeof contract>, "openTicket" | "noteDownload">;
   readonly answerContent: AnswerContent;
   /** Counts wrong tickets by address. */
   readonly attempts: RateLimit;

@@ -1,15 +1,4 @@
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-/** Escapes text for an element or a quoted attribute. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
-}
+import { escapeHtml } from "@devmesh/service-kit/escape-html";
 
 /** Style of the gateway's own pages; their policy allows it by its digest. */
 export const pageStyle = `:root{color-scheme:light dark;font-family:system-ui,sans-serif;line-height:1.5}

@@ -1,4 +1,5 @@
-import type { CallContext } from "@devmesh/service-kit/rpc/context";
+import { type CallContext, createCallContext, untilAborted } from "@devmesh/service-kit/rpc/context";
+import type { Semaphore } from "@devmesh/service-kit/semaphore";
 import { json, type Reply, stream, type Within } from "./exchange.ts";
 import { countItems } from "./json-bytes.ts";
 import { splitPage } from "./split-page.ts";
@@ -124,6 +125,19 @@ const pageMs = 5_000;
 interface ListRequest {
   readonly query: { readonly limit?: number | undefined; readonly after?: string | undefined };
   readonly within: Within;
+  /** Bounds the pages that are read at one time; those of a client that goes away meanwhile are not read. */
+  readonly turns?: Semaphore;
+}
+
+/** A permit, unless `signal` aborts before it comes. */
+async function takeTurn(turns: Semaphore, signal: AbortSignal): Promise<Disposable | null> {
+  const turn = turns.acquire();
+  try {
+    return await untilAborted(signal, () => turn);
+  } catch (error) {
+    void turn.then((late) => late?.[Symbol.dispose]());
+    throw error;
+  }
 }
 
 /**
@@ -133,11 +147,21 @@ interface ListRequest {
 export async function answerList(
   fetch: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
   path: string,
-  { query, within }: ListRequest,
+  { query, within, turns }: ListRequest,
   count: (() => Promise<number>) | null,
 ): Promise<Reply> {
   const { limit, after } = query;
-  const pages = pagesOf((page) => within(pageMs, (call) => fetch(page, call)), limit, after);
+  const readPage = (page: PageRequest) =>
+    within(pageMs, async (call) => {
+      if (turns === undefined) return await fetch(page, call);
+      using _ = await takeTurn(turns, call.signal);
+      // Nothing ends what the owner has begun to read, so the turn lasts until it answers.
+      const { deadline, trace, requestId } = call;
+      const timeoutMs = deadline.remainingMs();
+      using own = createCallContext({ timeoutMs, trace, ...(requestId !== undefined && { requestId }) });
+      return await fetch(page, own);
+    });
+  const pages = pagesOf(readPage, limit, after);
   if (count === null) return limit === undefined ? jsonArray(pages) : linkedArray(pages, { path, query });
   const headerOf = async (total: Promise<number>): Promise<Reply["headers"]> =>
     total.then((items) => ({ "Total-Count": String(items) })).catch(() => ({}));

@@ -64,7 +64,7 @@ export function mount(
 export function mountPublic(
   add: AddPath,
   path: string,
-  answer: () => Reply,
+  answer: (exchange: Exchange) => Reply,
   { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
 ): void {
   const serve = endpoint(path, answer);

@@ -4,7 +4,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createHistoryStream } from "@devmesh/service-kit/events/history-stream";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { minuteBetween } from "./mesh-minute.ts";
+import { minuteBetween, withKnownQueues } from "./mesh-minute.ts";
 
 const minuteMs = 60_000;
 
@@ -45,7 +45,7 @@ export async function keepHistory({ store, read, clock, log, signal }: KeepHisto
     const at = new Date(Math.floor(clock.now().getTime() / minuteMs) * minuteMs + minuteMs);
     try {
       await clock.sleep(at.getTime() - clock.now().getTime(), signal);
-      const now: MeshState = await read();
+      const now = withKnownQueues(before, await read());
       const minute = minuteBetween(before, now, at);
       before = now;
       await store.append(minute);

@@ -26,6 +26,19 @@ export function minuteBetween(before: MeshState | null, now: MeshState, at: Date
   };
 }
 
+/** A reading whose services that do not answer have what waited last: they handle nothing, so it is the least. */
+export function withKnownQueues(before: MeshState | null, now: MeshState): MeshState {
+  const { data, rpc_bridge, ...queues } = now.queues;
+  return {
+    ...now,
+    queues: {
+      ...queues,
+      data: data ?? before?.queues.data ?? null,
+      rpc_bridge: rpc_bridge ?? before?.queues.rpc_bridge ?? null,
+    },
+  };
+}
+
 function replicasOf(state: MeshState, service?: string): readonly ReplicaState[] {
   return state.services
     .filter(({ name }) => service === undefined || name === service)

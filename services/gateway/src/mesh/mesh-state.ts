@@ -39,7 +39,7 @@ export interface ReadStateOptions {
   /** The owners of queues and of devices. */
   readonly clients: Pick<
     Clients<(typeof mesh)["gateway"]["calls"]>,
-    "data" | "devices" | "rpc-bridge" | "jobs" | "mailer"
+    "data" | "devices" | "rpc-bridge" | "jobs" | "mailer" | "webhooks"
   >;
   readonly clock: Clock;
 }
@@ -63,13 +63,14 @@ export function createStateReading({ bus, clients, clock }: ReadStateOptions): (
         ask({}, call).catch(() => null),
         hanging.then((names) => (names.includes(service) ? null : new Promise<never>(() => undefined))),
       ]);
-    const [found, hangingNames, ofData, ofBridge, ofJobs, mail, fleet] = await Promise.all([
+    const [found, hangingNames, ofData, ofBridge, ofJobs, mail, ofWebhooks, fleet] = await Promise.all([
       replicas,
       hanging,
       known("data", clients.data.readBacklog),
       known("rpc-bridge", clients["rpc-bridge"].readBacklog),
       known("jobs", clients.jobs.readBacklog),
       known("mailer", clients.mailer.readQueue),
+      known("webhooks", clients.webhooks.readBacklog),
       known("devices", clients.devices.summarizeFleet),
     ]);
     return {
@@ -82,6 +83,7 @@ export function createStateReading({ bus, clients, clock }: ReadStateOptions): (
         jobs: ofJobs?.waiting ?? null,
         mail: mail?.waiting ?? null,
         dead_mail: mail?.dead ?? null,
+        webhooks: ofWebhooks?.waiting ?? null,
       },
       ...(fleet !== null && { fleet }),
       ...(mail?.delivery !== undefined && { mail_delivery: mail.delivery }),

@@ -1,6 +1,6 @@
+import { frameOfEvent } from "@devmesh/contracts/event-frames";
 import type { StreamedEvent, StreamPosition } from "@devmesh/service-kit/events/event-stream";
-import { frameOf } from "./event-frames.ts";
-import type { Frame } from "./frame.ts";
+import { Frame } from "./frame.ts";
 
 /** Most events kept, and most bytes of them. */
 const maxEvents = 20_000;
@@ -108,7 +108,12 @@ export function buffered(event: StreamedEvent): BufferedEvent {
     about: event.key,
     bytes: event.payload.length + 200,
     frame() {
-      if (frame === undefined) frame = frameOf(event);
+      if (frame === undefined) {
+        const { sequence, service, name, payload } = event;
+        const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8");
+        const read = frameOfEvent({ sequence, service, name, text });
+        frame = read === null ? null : new Frame(read);
+      }
       return frame;
     },
   };

@@ -1,3 +1,4 @@
+import { isAccountFrame } from "@devmesh/contracts/event-frames";
 import type { Frame } from "./frame.ts";
 import type { BufferedEvent } from "./replay-buffer.ts";
 
@@ -6,9 +7,6 @@ export interface View {
   framesOf(events: readonly BufferedEvent[]): readonly Frame[] | Promise<readonly Frame[]>;
   recordsOf(records: readonly Frame[]): readonly Frame[] | Promise<readonly Frame[]>;
 }
-
-/** Names of frames about the account rather than a device. */
-const accountNames: ReadonlySet<string> = new Set(["keys", "customers"]);
 
 /** All devices, and the account where it is asked for; or one device. */
 export function masterView({
@@ -19,7 +17,7 @@ export function masterView({
   readonly account: boolean;
 }): View {
   const mayAccess = (frame: Frame) =>
-    accountNames.has(frame.name) ? account : device === undefined || frame.id === device;
+    isAccountFrame(frame.name) ? account : device === undefined || frame.id === device;
   return {
     framesOf: (events) =>
       events.flatMap((event) => {

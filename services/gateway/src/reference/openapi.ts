@@ -1,3 +1,4 @@
+import { CloudEvent } from "@devmesh/contracts/model/cloud-event";
 import { keyNames } from "@devmesh/contracts/principal";
 import { release } from "@devmesh/contracts/release";
 import { api, tags } from "@devmesh/contracts/rest/api";
@@ -24,7 +25,8 @@ Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a
 \`/query/\` or \`/path/\` names a parameter of the URL. Keys go into \`Authorization: Bearer KEY\` or
 \`?access_token=KEY\`. Wherever there is a \`GET\` there is a \`HEAD\`.
 
-Devices speak MQTT: their topics are in [asyncapi.json](/api/v2/asyncapi.json), an AsyncAPI document.`;
+Devices speak MQTT: their topics are in [asyncapi.json](/api/v2/asyncapi.json), an AsyncAPI document. What webhooks send
+is in \`webhooks\`.`;
 
 /** The OpenAPI document, from the declarations that requests are checked by. */
 export function describeApi(baseUrl = "/"): OpenApiDocument {
@@ -45,6 +47,7 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
     servers: [{ url: baseUrl }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: { event: { post: describeWebhook() } },
     components: {
       schemas: { Problem },
       securitySchemes: {
@@ -112,6 +115,42 @@ function describeRoute(
       requestBody: { required: true, content: { [upload.type]: describeMedia(upload.schema) } },
     }),
     responses: { ...describeAnswers(route), ...problems },
+  };
+}
+
+/** A request to the URL of a webhook (api.md, Webhooks). */
+function describeWebhook(): ZodOpenApiOperationObject {
+  return {
+    tags: ["Webhooks"],
+    summary: "What happens, sent to a URL",
+    description: `Signed as Standard Webhooks says, whose libraries verify it with the secret of the webhook. An event comes at least
+once, in no order; records come in the order of storing.`,
+    security: [],
+    requestParams: {
+      header: z.object({
+        "webhook-id": z
+          .string()
+          .describe("`id` of the event, or `rec-FIRST-LAST` of a batch; the same at each attempt."),
+        "webhook-timestamp": z.string().describe("Unix seconds of the attempt."),
+        "webhook-signature": z
+          .string()
+          .describe(
+            "`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; two with a blank between for 24 h after a replacement of the secret.",
+          ),
+      }),
+    },
+    requestBody: {
+      required: true,
+      content: {
+        "application/cloudevents+json": describeMedia(CloudEvent),
+        "application/cloudevents-batch+json": describeMedia(z.array(CloudEvent)),
+      },
+    },
+    responses: {
+      "2XX": { description: "Delivered. Any other answer, a redirect, or none in 15 s: it is sent again." },
+      "410": { description: "The receiver is gone: the webhook is disabled." },
+      "429": { description: "With `Retry-After`, as 503: the webhook pauses, for an hour at most." },
+    },
   };
 }
 

@@ -1,6 +1,9 @@
+import { gzipSync } from "node:zlib";
+import { escapeHtml } from "@devmesh/service-kit/escape-html";
 import type { Express } from "express";
-import { json, page, type Reply } from "../http/exchange.ts";
-import { escapeHtml, htmlPage } from "../http/html.ts";
+import { fileReply } from "../http/encoded-file.ts";
+import { type Exchange, page, type Reply } from "../http/exchange.ts";
+import { htmlPage } from "../http/html.ts";
 import { plainPageSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
 import { type AddPath, type MountOptions, mountPublic } from "../http/router.ts";
@@ -41,13 +44,19 @@ export function mountReference(
   const apiHost = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   const topics = Buffer.from(JSON.stringify(describeTopics(mqttAddressOf(mqttPublicUrl), apiHost)));
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
-  const mountReply = (path: string, reply: Reply) =>
-    mountPublic(add, path, () => reply, { endpoint, crossOrigin });
+  const mountReply = (path: string, reply: (exchange: Exchange) => Reply) =>
+    mountPublic(add, path, reply, { endpoint, crossOrigin });
 
   app.use(errorReferencePath, plainPageSecurity());
-  mountReply(documentPath, json(document));
-  mountReply(topicsPath, json(topics));
-  mountReply(errorReferencePath, page(errorsPage));
+  mountReply(documentPath, documentReply(document));
+  mountReply(topicsPath, documentReply(topics));
+  mountReply(errorReferencePath, () => page(errorsPage));
+}
+
+/** Answers with a JSON document, compressed where the client accepts that: the longer one has 370 KB. */
+function documentReply(identity: Buffer): (exchange: Exchange) => Reply {
+  const encoded = new Map([["gzip", gzipSync(identity)]]);
+  return ({ request }) => fileReply(request, { type: "application/json", identity, encoded }, "no-store");
 }
 
 /** Mounts the page that replaces the reference, after the dashboard. */

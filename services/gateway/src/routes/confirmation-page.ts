@@ -1,7 +1,8 @@
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { escapeHtml } from "@devmesh/service-kit/escape-html";
 import { type PresentProblem, presentJson } from "../http/endpoint.ts";
 import { page } from "../http/exchange.ts";
-import { escapeHtml, htmlPage } from "../http/html.ts";
+import { htmlPage } from "../http/html.ts";
 
 /** The page after a registration: the same for each address, so it names the limits that the answer must not show. */
 export const invitationPage = htmlPage(

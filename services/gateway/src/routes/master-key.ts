@@ -4,6 +4,7 @@ import { startOf } from "@devmesh/contracts/model/duration";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { Semaphore } from "@devmesh/service-kit/semaphore";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { json, noContent, type Reply } from "../http/exchange.ts";
 import { invalidRequest, RequestRefused } from "../http/gateway-errors.ts";
@@ -14,6 +15,9 @@ import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 import { type RpcOperation, shownTo } from "./rpc.ts";
+
+/** Pages of devices that are read at one time: reads of single devices go between them. */
+const maxListPages = 2;
 
 /** Entries of diagnostics in an answer without `limit`. */
 const defaultDiagnostics = 1_000;
@@ -28,6 +32,7 @@ export function masterKeyHandlers(
   mqttPublicUrl: string | undefined,
   clock: Clock,
 ): Handlers<Exclude<keyof typeof masterKey, MeshOperation | RpcOperation>> {
+  const turns = new Semaphore({ permits: maxListPages });
   const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
     readMqttAddress: async () => json(mqttAddress),
@@ -50,7 +55,7 @@ export function masterKeyHandlers(
       return answerList(
         (page, call) => devices.bytes.listDevices({ ...ordered, ...page }, call),
         masterKey.listDevices.path,
-        { query: linked(query), within },
+        { query: linked(query), within, turns },
         count,
       );
     },

@@ -19,7 +19,7 @@ const formulas = /(^|[;\t\r\n]"*)([=+\-@\uFF1D\uFF0B\uFF0D\uFF20][^;\t\r\n]*)/g;
 const number = /^[+-]\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"*$/;
 
 /** Devices choose these texts: an apostrophe keeps spreadsheets from running a formula (OWASP, CSV injection). */
-function withoutFormulas(text: string): string {
+export function withoutFormulas(text: string): string {
   return text.replace(formulas, (cell, before, formula) =>
     number.test(formula) ? cell : `${before}'${formula}`,
   );

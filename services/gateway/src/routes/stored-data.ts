@@ -1,15 +1,22 @@
 import { defaultLatestLimit, defaultRecordLimit } from "@devmesh/contracts/model/data-record";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { storedData } from "@devmesh/contracts/rest/stored-data";
+import type { Clock } from "@devmesh/service-kit/clock";
 import { type Reply, stream, type Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
 import { answerList } from "../http/paged-list.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import { asCsv, asNdjson } from "./record-export.ts";
 import { answerRecords, assertRecordLimit, pagesOfAllRecords, recordPages } from "./record-pages.ts";
+import { seriesAnswers } from "./series.ts";
 
 /** Stored records (api.md, Stored data). `data` decides which records a key sees. */
-export function storedDataHandlers({ data, devices }: GatewayClients): Handlers<keyof typeof storedData> {
+export function storedDataHandlers(
+  { data, devices }: GatewayClients,
+  clock: Clock,
+): Handlers<keyof typeof storedData> {
+  const series = seriesAnswers({ data, devices }, clock);
+
   /** The newest record of each topic of a device. */
   function answerLatest(
     path: string,
@@ -43,6 +50,22 @@ export function storedDataHandlers({ data, devices }: GatewayClients): Handlers<
       return type === "text/csv"
         ? stream("text/csv; charset=utf-8; header=present", asCsv(pages))
         : stream("application/x-ndjson", asNdjson(pages));
+    },
+
+    readSeries: ({ query, principal, keyId, preferred, call, within }) =>
+      series.answer(query, { principal, caller: keyId }, { preferred, call, within }),
+
+    async listSeries({ params: { id }, principal, keyId: caller, call }) {
+      const [listed] = await Promise.all([
+        data.listSeries({ principal, caller, device_id: id }, call),
+        devices.readPresence({ id }, call),
+      ]);
+      return series.listed(listed);
+    },
+
+    async listOwnSeries({ principal, keyId: caller, call }) {
+      const { device_id } = principal;
+      return series.listed(await data.listSeries({ principal, caller, device_id }, call));
     },
 
     async readLatest({ params: { id }, query, principal, keyId: caller, call, within }) {

@@ -1,7 +1,9 @@
 import type { jobs } from "@devmesh/contracts/jobs";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import type { ExecutionEvents } from "../executions/execution-events.ts";
 import { nextExecution } from "../executions/execution-states.ts";
+import { stepTransferred } from "../executions/update-states.ts";
 import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
 import type { FirmwareStore } from "../store/firmware-store.ts";
 import { digestOfTicket } from "./tickets.ts";
@@ -10,6 +12,7 @@ export interface DownloadMethodsOptions {
   readonly store: Pick<ExecutionStore, "findByTicket" | "change">;
   readonly firmware: Pick<FirmwareStore, "find">;
   readonly events: Pick<ExecutionEvents, "changed">;
+  readonly clock: Clock;
 }
 
 /** The methods of the contract about downloads by ticket. */
@@ -20,6 +23,7 @@ export function createDownloads({
   store,
   firmware,
   events,
+  clock,
 }: DownloadMethodsOptions): Pick<Implementation<typeof jobs>, DownloadMethod> {
   type Failing = { fail(reason: "ticket_unknown" | "ticket_ended"): never; readonly signal: AbortSignal };
 
@@ -42,7 +46,7 @@ export function createDownloads({
     async noteDownload({ ticket, bytes }, ctx) {
       for (;;) {
         const { execution, file } = await read(ticket, ctx);
-        const next = afterDownload(execution, Math.min(1, bytes / file.size));
+        const next = afterDownload(execution, Math.min(1, bytes / file.size), clock.now().getTime());
         if (next === null) return {};
         if (!(await store.change([next], ctx.signal)).has(next.id)) continue;
         events.changed(next, execution);
@@ -53,9 +57,10 @@ export function createDownloads({
 }
 
 /** The execution once its device was sent a part of the file; null where that is no news. */
-function afterDownload(execution: StoredExecution, part: number): StoredExecution | null {
+function afterDownload(execution: StoredExecution, part: number, at: number): StoredExecution | null {
   const percent = Math.floor(100 * part);
   // A download that begins again, or a late note, takes nothing back.
   if (execution.stage !== "transferring" || percent <= (execution.percent ?? -1)) return null;
-  return nextExecution(execution, { kind: "progressed", percent });
+  const step = percent === 100 ? stepTransferred(execution, at) : ({ kind: "progressed", percent } as const);
+  return step.kind === "wait" ? null : nextExecution(execution, step);
 }

@@ -85,7 +85,11 @@ export class OpenJobs implements JobGate {
     if (before?.state === after.state) return;
     open.changes++;
     const counts = { ...open.counts, [after.state]: open.counts[after.state] + 1 };
-    if (before !== undefined) counts[before.state]--;
+    if (before !== undefined && counts[before.state]-- === 0) {
+      // The counts were read after the change was stored, and before it was noted here.
+      counts[before.state] = 0;
+      open.countedMs = Number.NEGATIVE_INFINITY;
+    }
     open.counts = counts;
     if (before?.state === "sent") this.wakeRefused(open);
   }

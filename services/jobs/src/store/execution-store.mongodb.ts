@@ -1,10 +1,5 @@
 import { randomUUID } from "node:crypto";
-import {
-  type CollectionDeclaration,
-  isDuplicateKey,
-  type MongoStore,
-  unlessDuplicate,
-} from "@devmesh/store/mongodb";
+import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
 import {
   callEndOf,
   type ExecutionStore,
@@ -38,13 +33,6 @@ interface ExecutionRow {
   /** Who wrote this revision: a bulk write does not say which of its writes matched. */
   readonly writer?: string;
   readonly document: string;
-}
-
-interface SenderLease {
-  readonly _id: "sender";
-  readonly holder: string;
-  /** Unix milliseconds of the server's clock. */
-  readonly until: number;
 }
 
 const inJob = { partialFilterExpression: { job_id: { $exists: true } } } as const;
@@ -108,7 +96,6 @@ export const executionFilters = {
 /** Executions in a MongoDB database, which all replicas share. */
 export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionStore {
   const executions = db.collection<ExecutionRow>(executionCollection.name);
-  const leases = db.collection<SenderLease>("leases");
 
   const read = async (filter: object, limit: number, signal: AbortSignal) =>
     (await run(signal, () => executions.find(filter, { signal }).limit(limit).toArray())).map(
@@ -292,29 +279,6 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
       await run(signal, () => executions.deleteMany({ _id: { $in: rows.map(({ _id }) => _id) } }));
       return rows.length;
     }),
-
-    async lease(holder, forMs, signal) {
-      const [found, { localTime }] = await Promise.all([
-        run(signal, () => leases.findOne({ _id: "sender" }, { signal })),
-        run(signal, () => db.command({ hello: 1 }, { signal })),
-      ]);
-      const now = Number(localTime);
-      const until = now + forMs;
-      if (found === null)
-        return await unlessDuplicate(run(signal, () => leases.insertOne({ _id: "sender", holder, until })));
-      if (found.holder !== holder && found.until > now) return false;
-      const { matchedCount } = await run(signal, () =>
-        leases.updateOne(
-          { _id: "sender", holder: found.holder, until: found.until },
-          { $set: { holder, until } },
-        ),
-      );
-      return matchedCount === 1;
-    },
-
-    async release(holder, signal) {
-      await run(signal, () => leases.deleteOne({ _id: "sender", holder }));
-    },
   };
 }
 

@@ -191,10 +191,6 @@ export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommi
       commits.run(() => Number(queries.removeEnded.run(before, limit).changes), signal),
 
     ...sqliteJobs(db, commits, (id, limit) => Number(queries.removeOfJob.run(id, limit).changes)),
-
-    // The file is open in this process alone.
-    lease: async () => true,
-    release: async () => undefined,
   };
 }
 

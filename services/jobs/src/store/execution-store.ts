@@ -140,10 +140,6 @@ export interface ExecutionStore extends JobStore {
   countOpen(signal: AbortSignal): Promise<{ readonly queued: number; readonly sent: number }>;
   /** Removes calls that ended before a time; returns how many. Executions of a job go with it. */
   removeEnded(before: number, limit: number, signal: AbortSignal): Promise<number>;
-  /** Takes or renews the lease of the replica that sends, for `forMs` by the store's clock; false: another holds it. */
-  lease(holder: string, forMs: number, signal: AbortSignal): Promise<boolean>;
-  /** Gives the lease up, if `holder` has it. */
-  release(holder: string, signal: AbortSignal): Promise<void>;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createMongoLeases } from "@devmesh/store/leases.mongodb";
 import { openMongo } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import { createMongoExecutionStore, executionCollection } from "./execution-store.mongodb.ts";
@@ -14,6 +15,7 @@ export async function openMongoJobsStore(url: MongoUrl, signal: AbortSignal): Pr
   return {
     executions: createMongoExecutionStore(store),
     firmware: createMongoFirmwareStore(store),
+    leases: createMongoLeases(store),
     ping: (signal) => store.ping(signal),
     close: () => store.close(),
   };

@@ -1,4 +1,5 @@
 import { GroupCommit } from "@devmesh/store/group-commit";
+import { createSqliteLeases } from "@devmesh/store/leases.sqlite";
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import { createSqliteExecutionStore, executionTables } from "./execution-store.sqlite.ts";
 import { createSqliteFirmwareStore, firmwareTables } from "./firmware-store.sqlite.ts";
@@ -15,6 +16,7 @@ export function openSqliteJobsStore(path: string): JobsStore {
   return {
     executions: createSqliteExecutionStore(db, commits),
     firmware: createSqliteFirmwareStore(db, commits),
+    leases: createSqliteLeases(),
     ping: unlessAborted(() => void ping.get()),
     async close() {
       commits.flush();

@@ -1,3 +1,4 @@
+import type { Leases } from "@devmesh/store/leases";
 import type { ExecutionStore } from "./execution-store.ts";
 import type { FirmwareStore } from "./firmware-store.ts";
 
@@ -5,6 +6,7 @@ import type { FirmwareStore } from "./firmware-store.ts";
 export interface JobsStore {
   readonly executions: ExecutionStore;
   readonly firmware: FirmwareStore;
+  readonly leases: Leases;
   /** Resolves when the store can be read now. */
   ping(signal: AbortSignal): Promise<void>;
   /** No call may follow. */

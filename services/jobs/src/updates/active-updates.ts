@@ -25,8 +25,6 @@ export interface ActiveUpdate {
   /** What is done with it, one thing after the other, and how much that is. */
   queue: Promise<void>;
   pending: number;
-  /** The device has connected again, which is not stored yet. */
-  hasReconnected: boolean;
   /** Its version could not be read when it was last asked. */
   isUnreadable: boolean;
   /** Whether another replica, or this one before, has begun it. */
@@ -90,7 +88,6 @@ export class ActiveUpdates {
       looks: 0,
       queue: Promise.resolve(),
       pending: 0,
-      hasReconnected: false,
       isUnreadable: false,
       isResumed: true,
       hasLeft: false,
@@ -137,12 +134,10 @@ export class ActiveUpdates {
     active.lookAtMs = this.#clock.monotonicMs() + (leftMs > 0 ? Math.min(leftMs, usualMs) : usualMs);
   }
 
-  /** The device has connected: it was away. */
+  /** The device has connected. */
   online(deviceId: string): void {
     const active = this.#byDevice.get(deviceId);
-    if (active === undefined) return;
-    active.hasReconnected = true;
-    this.lookSoon(active, onlineMs);
+    if (active !== undefined) this.lookSoon(active, onlineMs);
   }
 
   /** The shadow of the device has changed. */

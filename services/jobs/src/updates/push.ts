@@ -2,9 +2,9 @@ import type { FirmwareAction } from "@devmesh/contracts/model/action";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { commitTimeoutMs } from "../executions/update-states.ts";
 import { type CallAnswer, isDone } from "../sending/device-calls.ts";
 import type { StoredExecution } from "../store/execution-store.ts";
-import { commitTimeoutMs } from "./update-states.ts";
 
 /** How long a device that does not listen is waited for while it gets a file, in milliseconds, and how often tried. */
 const awayMs = 30_000;
@@ -61,13 +61,14 @@ export async function push(options: PushOptions): Promise<PushEnd> {
     }
   }
 
-  async function begin(): Promise<CallAnswer> {
+  /** Begins, or finds that the device has the whole file of an attempt that was cut. */
+  async function begin(): Promise<CallAnswer | "written"> {
     const timeout = Math.ceil(lengthOf(action.timeout) / 1_000);
     const params = { size, timeout, commit_timeout: Math.ceil(commitTimeoutMs(action) / 1_000) };
     const answer = await call("OTA.Begin", params);
     if (answer.outcome !== "error" || !/in progress/i.test(answer.error.message)) return answer;
-    // Half an image, of an attempt that was cut: its boot loader refuses it.
-    await call("OTA.End", {});
+    // An image of an attempt that was cut; its boot loader refuses half of one.
+    if (isEnded(await call("OTA.End", {}))) return "written";
     return await call("OTA.Begin", params);
   }
 
@@ -90,6 +91,7 @@ export async function push(options: PushOptions): Promise<PushEnd> {
   for (;;) {
     if (!goesOn()) return { kind: "stopped" };
     const begun = await begin();
+    if (begun === "written") return { kind: "written" };
     if (!isDone(begun)) return hasSent || begun.outcome === "too_large" ? endOf(begun) : { kind: "unsent" };
     const offset = offsetIn(begun, size);
     const failure = await write(offset ?? 0, offset !== null);
@@ -100,9 +102,12 @@ export async function push(options: PushOptions): Promise<PushEnd> {
   }
   if (!goesOn()) return { kind: "stopped" };
   const ended = await call("OTA.End", {});
-  // Without an answer it may have rebooted: its version decides.
-  if (isDone(ended) || (ended.sent && endOf(ended).kind === "unanswered")) return { kind: "written" };
-  return endOf(ended);
+  return isEnded(ended) ? { kind: "written" } : endOf(ended);
+}
+
+/** Whether a device runs the image. Without an answer it may have rebooted: its version decides. */
+function isEnded(answer: CallAnswer): boolean {
+  return isDone(answer) || (answer.sent && endOf(answer).kind === "unanswered");
 }
 
 /** From where a device wants the file; null for one that takes no offset. */

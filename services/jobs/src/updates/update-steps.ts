@@ -3,6 +3,17 @@ import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { ExecutionEvent } from "../executions/execution-states.ts";
+import {
+  commitTimeoutMs,
+  nextReadingAt,
+  stepAfter,
+  stepBefore,
+  stepConnected,
+  stepGone,
+  stepTransferred,
+  type UpdateGoal,
+  type UpdateStep,
+} from "../executions/update-states.ts";
 import { digestOfTicket, newTicket } from "../firmware/tickets.ts";
 import { type CallAnswer, type DeviceCalls, isDone } from "../sending/device-calls.ts";
 import type { StoredFirmware } from "../store/firmware-store.ts";
@@ -10,16 +21,6 @@ import type { ActiveUpdate, ActiveUpdates } from "./active-updates.ts";
 import type { ReadBytes } from "./pieces.ts";
 import { push } from "./push.ts";
 import { otaReportIn, type ShadowOffers } from "./shadow-offers.ts";
-import {
-  commitTimeoutMs,
-  nextReadingAt,
-  stepAfter,
-  stepBefore,
-  stepGone,
-  stepTransferred,
-  type UpdateGoal,
-  type UpdateStep,
-} from "./update-states.ts";
 import type { ReadVersion, VersionReader } from "./version-reader.ts";
 
 /** How long a device may take to answer `OTA.Update`, which real ones answer at its end, in milliseconds. */
@@ -140,9 +141,9 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     const commit_timeout = Math.ceil(commitTimeoutMs(action) / 1_000);
     const asked = { url: urlOf(ticket), commit_timeout };
     const answer = await call(execution.device_id, "OTA.Update", asked, updateMs);
+    const at = now();
     options.enqueue(active, async () => {
-      if (isDone(answer)) return await take(active, stepTransferred(active.execution));
-      const at = now();
+      if (isDone(answer)) return await take(active, stepTransferred(active.execution, at));
       switch (answer.outcome) {
         case "error":
           await happened(active, {
@@ -179,13 +180,22 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     }
   }
 
-  async function pushFile(active: ActiveUpdate, { firmware }: Target): Promise<void> {
+  async function pushFile(active: ActiveUpdate, { firmware, goal }: Target): Promise<void> {
     const { action } = active;
     const { device_id } = active.execution;
     const { size, content } = firmware;
     const isResumed = active.isResumed;
-    // One that was read from a list may have changed since.
-    if (isResumed && !(await happened(active, { kind: "progressed" }))) return;
+    if (isResumed) {
+      // The replica before may have died with the answer to the end of the file.
+      const version = await versions.readVersion(device_id, action);
+      const isThere = version.kind === "unreadable" || (version.kind === "read" && version.online);
+      if (!isThere) return;
+      if (version.kind === "read" && version.version === goal.version)
+        return await take(active, stepTransferred(active.execution, now()));
+      // One that was read from a list may have changed since.
+      if (!(await happened(active, { kind: "progressed" }))) return;
+      active.isResumed = false;
+    }
     let storedMs = clock.monotonicMs();
     const pushed = await push({
       action,
@@ -208,7 +218,7 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     const at = now();
     switch (pushed.kind) {
       case "written":
-        return await take(active, stepTransferred(active.execution));
+        return await take(active, stepTransferred(active.execution, at));
       case "unsent":
         return await putBack(active, "nobody_listens");
       case "unanswered":
@@ -233,7 +243,6 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
   /** Looks how far a device is that fetches the file by itself. */
   async function watch(active: ActiveUpdate, { firmware, goal }: Target): Promise<void> {
     const { action, execution } = active;
-    if (execution.percent === 100) return await take(active, stepTransferred(execution));
     if (action.via === "shadow") {
       if (active.isResumed) {
         active.isResumed = false;
@@ -249,7 +258,7 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
       const at = now();
       if (error !== null)
         return await end(active, { kind: "update_failed", at, reason: "transfer_failed", error });
-      if (percent === 100) return await take(active, stepTransferred(execution));
+      if (percent === 100) return await take(active, stepTransferred(execution, at));
       if (percent !== null && percent > (execution.percent ?? -1))
         await happened(active, { kind: "progressed", percent });
     }
@@ -259,6 +268,8 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
 
   async function confirm(active: ActiveUpdate, { goal }: Target): Promise<void> {
     const { execution, action } = active;
+    const connectedAt = await versions.readConnectedAt(execution.device_id);
+    if (connectedAt !== null) await take(active, stepConnected(execution, connectedAt));
     const version = await versions.readVersion(execution.device_id, action);
     await follow(active, version, goal);
   }
@@ -303,10 +314,6 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
       if (firmware === null)
         return await end(active, { kind: "refused", at: now(), reason: "transfer_failed" });
       const goal = { version: firmware.reported_as, stableMs: lengthOf(action.stable) };
-      if (active.hasReconnected) {
-        active.hasReconnected = false;
-        await take(active, stepGone(active.execution));
-      }
       if (stage === "preparing") await prepare(active, { firmware, goal });
       else if (stage !== "transferring") await confirm(active, { firmware, goal });
       else if (action.via === "push") await pushFile(active, { firmware, goal });

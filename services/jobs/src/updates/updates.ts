@@ -38,7 +38,10 @@ const selectMs = 10_000;
 export interface UpdatesOptions {
   readonly store: Pick<ExecutionStore, "change" | "find" | "listOfJob">;
   readonly firmware: Pick<FirmwareStore, "find" | "readPiece">;
-  readonly devices: Pick<Client<typeof devices>, "selectDevices" | "readDevice" | "patchDevice">;
+  readonly devices: Pick<
+    Client<typeof devices>,
+    "selectDevices" | "readDevice" | "readPresence" | "patchDevice"
+  >;
   readonly bridge: Pick<Client<typeof rpcBridge>, "attemptCall">;
   readonly open: OpenJobs;
   readonly settle: CallSender["settle"];

@@ -7,8 +7,8 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { z } from "zod";
+import type { VersionReading } from "../executions/update-states.ts";
 import type { DeviceCalls } from "../sending/device-calls.ts";
-import type { VersionReading } from "./update-states.ts";
 
 /** How long `devices` may take, in milliseconds. */
 const readMs = 5_000;
@@ -43,7 +43,7 @@ export function confirmOf({ confirm, via }: FirmwareAction): NonNullable<Firmwar
 }
 
 export interface VersionReaderOptions {
-  readonly devices: Pick<Client<typeof devices>, "readDevice">;
+  readonly devices: Pick<Client<typeof devices>, "readDevice" | "readPresence">;
   readonly call: DeviceCalls;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -69,6 +69,13 @@ export function createVersionReader({ devices, call, clock, signal }: VersionRea
 
   return {
     readDevice,
+
+    /** When the device connected last, in Unix milliseconds; null where it has no connection, or nobody knows. */
+    async readConnectedAt(id: string): Promise<number | null> {
+      using context = createCallContext({ timeoutMs: readMs, signal, clock });
+      const read = await devices.readPresence({ id }, context).catch(() => null);
+      return read?.connected_at == null ? null : Date.parse(read.connected_at);
+    },
 
     async readVersion(deviceId: string, action: FirmwareAction): Promise<ReadVersion> {
       const confirm = confirmOf(action);

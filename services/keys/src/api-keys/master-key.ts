@@ -15,15 +15,19 @@ export interface MasterKeyOptions extends NewApiKeyOptions {
   readonly signal: AbortSignal;
 }
 
+/** Names under which people see them in lists and as who changed something. */
+const firstName = "First key";
+const presetName = "MASTER_KEY";
+
 /** At each start: stores a preset master key, makes one when none is valid, and writes a valid one into the file. */
 export async function ensureMasterKey(options: MasterKeyOptions): Promise<void> {
   const { store, clock, preset, file, signal } = options;
   if (preset !== undefined) {
-    await store.apiKeys.insert(newApiKey(options, preset), signal);
+    await store.apiKeys.insert({ ...newApiKey(options, preset), name: presetName }, signal);
     if (!(await isValidMaster(options, preset)))
       throw new Error("MASTER_KEY has expired: choose another one");
   }
-  const made = newApiKey(options, createSecret("master"));
+  const made = { ...newApiKey(options, createSecret("master")), name: firstName };
   const oldest = await store.apiKeys.insertMasterIfNone(made, clock.now().getTime(), signal);
   const secret = preset ?? openApiKey(options.encryption, oldest);
   if (file !== undefined) await writeMasterKey(options, file, secret);

@@ -1,8 +1,8 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type Metrics, metricsOn } from "@devmesh/service-kit/metrics";
+import type { MailSlotStore } from "@devmesh/store/mail-slots";
 import type { Encryption } from "../credentials/encryption.ts";
 import { digestSecret } from "../credentials/secret.ts";
-import type { MailSlotStore } from "../store/mail-slot-store.ts";
 
 /** The sliding window over which mails are counted, in milliseconds. */
 export const mailWindowMs = 60 * 60 * 1000;

@@ -125,7 +125,7 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
       );
       return found.map(apiKeyOf);
     },
-    count: (signal) => run(signal, () => keys.estimatedDocumentCount()),
+    count: (signal) => run(signal, () => keys.countDocuments({}, { signal })),
     async delete(id, now, signal) {
       for (;;) {
         const key = await run(signal, () => keys.findOne({ _id: id }, { signal }));

@@ -71,7 +71,7 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
     },
     async count(until, signal) {
       const [all, over] = await Promise.all([
-        run(signal, () => customers.estimatedDocumentCount()),
+        run(signal, () => customers.countDocuments({}, { signal })),
         run(signal, () => customers.countDocuments(customerQueries.unconfirmed(until), { signal })),
       ]);
       return all - over;

@@ -1,3 +1,4 @@
+import { createMongoMailSlotStore, mailWindowCollection } from "@devmesh/store/mail-slots.mongodb";
 import { openMongo, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import { apiKeyCollection, createMongoApiKeyStore } from "./api-key-store.mongodb.ts";
@@ -5,7 +6,6 @@ import { bytesAsBuffers } from "./bytes.mongodb.ts";
 import { createMongoCredentialStore, credentialCollection } from "./credential-store.mongodb.ts";
 import { createMongoCustomerStore, customerCollection } from "./customer-store.mongodb.ts";
 import type { KeyStore } from "./key-store.ts";
-import { createMongoMailSlotStore, mailWindowCollection } from "./mail-slot-store.mongodb.ts";
 import { createMongoSessionStore, sessionCollection } from "./session-store.mongodb.ts";
 
 interface SettingDocument {

@@ -1,9 +1,9 @@
+import { createSqliteMailSlotStore } from "@devmesh/store/mail-slots.sqlite";
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import { createSqliteApiKeyStore } from "./api-key-store.sqlite.ts";
 import { createSqliteCredentialStore } from "./credential-store.sqlite.ts";
 import { createSqliteCustomerStore } from "./customer-store.sqlite.ts";
 import type { KeyStore } from "./key-store.ts";
-import { createSqliteMailSlotStore } from "./mail-slot-store.sqlite.ts";
 import { createSqliteSessionStore } from "./session-store.sqlite.ts";
 
 const migrations = [

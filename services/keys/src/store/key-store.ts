@@ -1,7 +1,7 @@
+import type { MailSlotStore } from "@devmesh/store/mail-slots";
 import type { ApiKeyStore } from "./api-key-store.ts";
 import type { CredentialStore } from "./credential-store.ts";
 import type { CustomerStore } from "./customer-store.ts";
-import type { MailSlotStore } from "./mail-slot-store.ts";
 import type { SessionStore } from "./session-store.ts";
 
 /** The store of this service. */

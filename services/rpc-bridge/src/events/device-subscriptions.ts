@@ -1,5 +1,6 @@
+import { bridgeConsumers } from "@devmesh/device-broker/broker-subjects";
 import { type DeviceMessage, pullDeviceMessages } from "@devmesh/device-broker/device-stream";
-import { takenSubjects } from "@devmesh/device-broker/device-topic";
+import { isRetainedByMesh, takenSubjects } from "@devmesh/device-broker/device-topic";
 import { subscribeDeviceTopics } from "@devmesh/device-broker/transient-device-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
@@ -36,16 +37,15 @@ export function subscribeToDevices(options: DeviceSubscriptionsOptions): ActiveS
       transientWindow,
     ),
   );
-  const pulling = pullDeviceMessages(
-    bus,
-    { durable: "rpc-bridge", batch: maxBatch, maxWaitMs: 0, signal: stopping },
-    async (batch) => {
-      await Promise.all(batch.map((message) => messages.handleStored(storedMessage(message), signal)));
-    },
+  const pulling = bridgeConsumers.map((durable) =>
+    pullDeviceMessages(bus, { durable, batch: maxBatch, maxWaitMs: 0, signal: stopping }, async (batch) => {
+      const published = batch.filter(({ subject }) => !isRetainedByMesh(subject));
+      await Promise.all(published.map((message) => messages.handleStored(storedMessage(message), signal)));
+    }),
   );
   return {
     async stop() {
-      await Promise.all([pulling, ...transient.map((subscription) => subscription.stop())]);
+      await Promise.all([...pulling, ...transient.map((subscription) => subscription.stop())]);
     },
   };
 }

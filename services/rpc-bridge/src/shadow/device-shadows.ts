@@ -1,9 +1,11 @@
+import { devices as devicesContract, maxGatheredDevices } from "@devmesh/contracts/devices";
 import { JsonObject } from "@devmesh/contracts/model/json";
 import { deviceTopics, type ShadowUpdateRejected } from "@devmesh/contracts/mqtt";
 import type { DeviceLink } from "@devmesh/device-broker/device-link";
 import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { isReason } from "@devmesh/service-kit/errors";
+import { isReason, restoreError, ServiceError } from "@devmesh/service-kit/errors";
+import { gather } from "@devmesh/service-kit/gather";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { z } from "zod";
@@ -31,11 +33,22 @@ export interface ShadowMessage {
 export type DeviceShadows = ReturnType<typeof createDeviceShadows>;
 
 export interface DeviceShadowsOptions {
-  readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
+  readonly devices: Pick<DevicesClient, "updateShadows" | "readDevice">;
   readonly link: Pick<DeviceLink, "send">;
   readonly report: ReportDiagnosis;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Ends all calls of `devices`. */
+  readonly signal: AbortSignal;
+}
+
+/** What an update came to. */
+type Applied = Pick<ShadowView, "version" | "timestamp">;
+
+/** An update on its way to `devices`. */
+interface GatheredUpdate {
+  readonly bytes: number;
+  readonly update: Parameters<DevicesClient["updateShadows"]>[0]["updates"][number];
 }
 
 /** The shadow in a device object, as its device may read it. */
@@ -55,18 +68,38 @@ const refusalOf: Readonly<Record<number, string>> = {
 /** How long one call of `devices` may take, in milliseconds. */
 const callTimeoutMs = 5_000;
 
+/** Calls at one time that carry updates, and the bytes of the updates in one. */
+const maxCalls = 4;
+const maxCallBytes = 512 * 1024;
+
 /** Answers devices over `link`, after asking `devices` as the device itself; retries while that is away. */
-export function createDeviceShadows({ devices, link, report, clock, log }: DeviceShadowsOptions) {
+export function createDeviceShadows(options: DeviceShadowsOptions) {
+  const { devices, link, report, clock, log } = options;
+
+  async function applyAll(gathered: readonly GatheredUpdate[]) {
+    using call = createCallContext({ timeoutMs: callTimeoutMs, signal: options.signal, clock });
+    return await devices.updateShadows({ updates: gathered.map(({ update }) => update) }, call);
+  }
+  const applyGathered = gather({
+    ask: applyAll,
+    maxItems: maxGatheredDevices,
+    maxBytes: maxCallBytes,
+    sizeOf: ({ bytes }: GatheredUpdate) => bytes,
+    maxCalls,
+  });
+
   async function apply(
-    { deviceId, timestamp }: ShadowMessage,
+    { deviceId, timestamp, payload }: ShadowMessage,
     { patch }: ShadowUpdate,
-    signal: AbortSignal,
-  ): Promise<ShadowView> {
-    using call = createCallContext({ timeoutMs: callTimeoutMs, signal, clock });
-    const principal = { kind: "device", device_id: deviceId } as const;
-    const input = { id: deviceId, principal, patch: { shadow: patch }, taken_at: timestamp.toISOString() };
-    const { device } = await devices.patchDevice(input, call);
-    return DeviceView.parse(device).shadow;
+    isAlone: boolean,
+  ): Promise<Applied> {
+    const update = { id: deviceId, patch, taken_at: timestamp.toISOString() };
+    const gathered = { update, bytes: payload.byteLength };
+    const outcome = isAlone ? (await applyAll([gathered]))[0] : await applyGathered(gathered);
+    if (outcome === undefined) throw ServiceError.of("internal");
+    if (!("error" in outcome)) return outcome;
+    const { service, methods } = devicesContract;
+    throw restoreError(outcome.error, service, methods.updateShadows.errors);
   }
 
   async function readShadow(deviceId: string, signal: AbortSignal): Promise<ShadowView> {
@@ -87,13 +120,16 @@ export function createDeviceShadows({ devices, link, report, clock, log }: Devic
     message: ShadowMessage,
     request: ShadowUpdate,
     signal: AbortSignal,
-  ): Promise<ShadowView> {
+  ): Promise<Applied> {
     let mayBeApplied = message.redelivered;
+    let isAlone = false;
     return await withRetries(
       async () => {
         try {
-          return await apply(message, request, signal);
+          return await apply(message, request, isAlone);
         } catch (error) {
+          // One that no call can carry fails no other a second time.
+          isAlone ||= !isReason(error, "unavailable");
           if (!mayBeApplied || !isReason(error, "version_conflict")) {
             // A failed attempt may have been applied, and its answer lost.
             mayBeApplied = true;

@@ -1,7 +1,8 @@
+import { maxGatheredDevices } from "@devmesh/contracts/devices";
 import type { ShadowDelta } from "@devmesh/contracts/model/shadow";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { isReason } from "@devmesh/service-kit/errors";
+import { gather } from "@devmesh/service-kit/gather";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { setNewest } from "@devmesh/service-kit/set-newest";
@@ -13,7 +14,7 @@ import { withRetries } from "../retry.ts";
 export type DeltaPublisher = ReturnType<typeof createDeltaPublisher>;
 
 export interface DeltaPublisherOptions {
-  readonly devices: Pick<DevicesClient, "readDelta">;
+  readonly devices: Pick<DevicesClient, "readDeltas">;
   readonly link: Pick<MqttLink, "publish">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -22,7 +23,11 @@ export interface DeltaPublisherOptions {
 }
 
 /** Devices refreshed in parallel; the others wait, each once. */
-const maxConcurrent = 32;
+const maxConcurrent = 256;
+
+/** Calls of `devices` at one time, each for many devices, and how long one may take in milliseconds. */
+const maxCalls = 2;
+const readMs = 5_000;
 
 /** Devices whose last published delta is remembered; others get it again on the next refresh. */
 const maxRemembered = 100_000;
@@ -100,19 +105,15 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
   }
 
   /** Null: there is no such device. */
-  async function readDelta(deviceId: string): Promise<ShadowDelta | null> {
-    return await withRetries(
-      async () => {
-        using call = createCallContext({ timeoutMs: 5_000, signal, clock });
-        return await devices.readDelta({ id: deviceId }, call).catch((error: unknown) => {
-          if (isReason(error, "device_not_found")) return null;
-          throw error;
-        });
-      },
-      clock,
-      signal,
-    );
-  }
+  const readOne = gather<string, ShadowDelta | null>({
+    async ask(ids) {
+      using call = createCallContext({ timeoutMs: readMs, signal, clock });
+      return await devices.readDeltas({ ids: [...ids] }, call);
+    },
+    maxItems: maxGatheredDevices,
+    maxCalls,
+  });
+  const readDelta = (deviceId: string) => withRetries(() => readOne(deviceId), clock, signal);
 
   /** False, after a wait, when it failed: the delta must then be read again. */
   async function publish(deviceId: string, payload: string): Promise<boolean> {

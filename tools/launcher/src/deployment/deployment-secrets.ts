@@ -41,6 +41,7 @@ export interface DeploymentSecrets {
   readonly routePassword: string;
   readonly issuer: Installation["issuer"];
   readonly keyEncryptionKey: string;
+  readonly webhookKey: string;
   /** The first master key, where no Job makes one. */
   readonly masterKey: string;
   readonly mongodbPassword: (user: string) => string;
@@ -57,13 +58,14 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
     masterKeyName,
     ...mongodbUsers.map(mongodbName),
   ];
-  const { passwords, issuer, key_encryption_key } = await ensureInstallation(file, names);
+  const { passwords, issuer, key_encryption_key, webhook_key } = await ensureInstallation(file, names);
   const made = (name: string) => passwords[name] ?? "";
   return {
     brokerPassword: (name) => passwords[name],
     routePassword: made(routeName),
     issuer,
     keyEncryptionKey: key_encryption_key,
+    webhookKey: webhook_key,
     // 32 hex digits are 128 bits, and letters and digits alone.
     masterKey: `mk_${createHash("sha256").update(made(masterKeyName)).digest("hex").slice(0, 32)}`,
     mongodbPassword: (user) => made(mongodbName(user)),
@@ -103,6 +105,7 @@ export function composeEnvironment(secrets: DeploymentSecrets): string {
     [issuerVariable, secrets.issuer.public_key],
     ["AUTH_ISSUER_SEED", secrets.issuer.seed],
     ["KEY_ENCRYPTION_KEY", secrets.keyEncryptionKey],
+    ["WEBHOOK_KEY", secrets.webhookKey],
     ["MASTER_KEY", secrets.masterKey],
     ...mongodbUsers.map((user) => [mongodbPasswordVariable(user), secrets.mongodbPassword(user)]),
   ];

@@ -58,6 +58,7 @@ function serviceSecrets(
 ): Record<string, string> {
   const credentials = brokerCredentials(service, secrets);
   if (service === "mailer") return { ...credentials, SMTP_URL: smtpUrl };
+  if (service === "webhooks") return { ...credentials, WEBHOOK_KEY: secrets.webhookKey };
   if (service !== "keys") return credentials;
   return {
     ...credentials,

@@ -9,7 +9,7 @@ import { StateBadge } from "../../components/state.tsx";
 import { InviteCustomer } from "./invite-customer.tsx";
 
 const columns: readonly Column<ListedCustomer>[] = [
-  { heading: "E-mail", cell: ({ email }) => email },
+  { heading: "E-mail", namesRow: true, cell: ({ email }) => email },
   {
     heading: "State",
     cell: ({ confirmed_at }) =>

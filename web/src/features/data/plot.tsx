@@ -8,6 +8,7 @@ import type { ChartFormat } from "./chart-format.ts";
 import type { ChartRange, ChartView } from "./chart-view.ts";
 import styles from "./plot.module.css";
 import { type DrawnSeries, drawnData } from "./plot-data.ts";
+import { drawHeld, drawLines, noLimits, type PlotLimits, withLines } from "./plot-limits.ts";
 import type { PlacedSeries } from "./series-sizes.ts";
 
 /** Heights in pixels: of a chart alone, and of one of several or on a phone. */
@@ -34,6 +35,8 @@ interface PlotProps extends ChartRange {
   readonly format: ChartFormat;
   /** It is one of several charts. */
   readonly isSmall?: boolean;
+  /** What rules want of its numbers. */
+  readonly limits?: PlotLimits;
   /** Called with the range that is dragged across, and with null at a double click. */
   readonly onZoom: (zoom: ChartRange | null) => void;
   /** Called with the time at the cursor of all plots, Unix ms; null without one. */
@@ -41,7 +44,7 @@ interface PlotProps extends ChartRange {
 }
 
 /** What is drawn again at each change. */
-type Content = Pick<PlotProps, "series" | "from" | "to">;
+type Content = Pick<PlotProps, "series" | "from" | "to"> & { readonly limits: PlotLimits };
 
 /** A chart on the page. */
 interface Drawing {
@@ -72,7 +75,8 @@ interface Look extends Pick<PlotProps, "zone" | "format" | "onZoom"> {
 }
 
 /** Lines over time; the caller shows the same data as text. The cursors of all plots of a page move together. */
-export function Plot({ series, from, to, zone, format, isSmall = false, onZoom, onCursor }: PlotProps) {
+export function Plot(props: PlotProps) {
+  const { series, from, to, zone, format, isSmall = false, limits = noLimits, onZoom, onCursor } = props;
   const place = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | null>(null);
   const scheme = useComputedColorScheme("light");
@@ -105,8 +109,8 @@ export function Plot({ series, from, to, zone, format, isSmall = false, onZoom, 
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another drawing is empty
   useEffect(() => {
-    drawing.current?.draw({ series, from, to });
-  }, [series, from, to, names, scheme, zone, format, height]);
+    drawing.current?.draw({ series, from, to, limits });
+  }, [series, from, to, limits, names, scheme, zone, format, height]);
 
   return (
     <div className={styles.plot} aria-hidden="true">
@@ -138,7 +142,7 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
   const grid = { stroke: scheme === "dark" ? "#1c2125" : "#eef0f1", width: 1 };
   const axis = { stroke, ticks: { show: false }, font };
   const colorOf = (place: number) => colors[scheme][place % colors[scheme].length] ?? stroke;
-  const shown = { from: 0, to: 1 };
+  const shown = { from: 0, to: 1, limits: noLimits };
   let drawn: readonly DrawnSeries[] = [];
   const canvas = document.createElement("canvas").getContext("2d");
   const widthOf = (text: string) => {
@@ -175,6 +179,8 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
         },
       },
       hooks: {
+        drawClear: [(self) => drawHeld(self, shown.limits, scheme)],
+        draw: [(self) => drawLines(self, shown.limits, scheme, font)],
         setSelect: [
           (self) => {
             const { left, width } = self.select;
@@ -193,7 +199,16 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
           },
         ],
       },
-      scales: { x: { range: () => [shown.from, shown.to] } },
+      scales: {
+        x: { range: () => [shown.from, shown.to] },
+        y: {
+          range(_self, least, most) {
+            if (least == null || most == null) return [null, null];
+            const [low, high] = withLines(shown.limits.lines, least, most);
+            return UPlot.rangeNum(low, high, 0.1, true);
+          },
+        },
+      },
       axes: [
         {
           ...axis,
@@ -265,8 +280,8 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
   const resized = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height }));
   resized.observe(parent);
   return {
-    draw({ series, from, to }) {
-      Object.assign(shown, { from: from / 1_000, to: to / 1_000 });
+    draw({ series, from, to, limits }) {
+      Object.assign(shown, { from: from / 1_000, to: to / 1_000, limits });
       const data = drawnData(series);
       drawn = data.series;
       plot.setData([

@@ -8,6 +8,7 @@ import { type ChartView, type chartViewDefaults, zoomValue } from "./chart-view.
 import type { RecordChoice } from "./record-selection.ts";
 import { chartNotes, TopicChart } from "./topic-chart.tsx";
 import { useChartedNumbers } from "./use-charted-numbers.ts";
+import { useWholeNumbers } from "./use-whole-numbers.ts";
 
 /** Maximum of records in the chart of an open range. */
 const mostOfOpenRange = 5_000;
@@ -37,7 +38,20 @@ export function RecordChart({ selection, live, view, onView }: RecordChartProps)
   });
   const topics = numbers?.topics ?? new Map();
   const topic = topics.has(chosen) ? chosen : ([...topics.keys()][0] ?? "");
-  const shown = numbers?.topics.get(topic);
+  const read = numbers?.topics.get(topic);
+  const zoomed = view.zoom;
+  const earliest = (read?.times[0] ?? 0) * 1_000;
+  // A zoom into what was read shows single records.
+  const isCut = numbers?.isCut === true && selection.filter === "" && (zoomed?.from ?? 0) < earliest;
+  const whole = useWholeNumbers({
+    topic,
+    names: read?.series.map(({ name }) => name) ?? [],
+    from: zoomed?.from ?? from,
+    to: zoomed?.to ?? to,
+    enabled: isCut && read !== undefined,
+  });
+  const summed = isCut ? (whole.data ?? null) : null;
+  const shown = summed ?? read;
   return (
     <Stack gap="sm">
       <Failure error={error} title="The records could not be read" onRetry={readAgain} />
@@ -61,15 +75,17 @@ export function RecordChart({ selection, live, view, onView }: RecordChartProps)
           <TopicChart
             topic={topic}
             numbers={shown}
-            from={from}
-            to={to}
+            from={summed?.from ?? from}
+            to={to ?? (summed === null ? null : whole.dataUpdatedAt)}
             view={view}
             onZoom={(zoom) => onView({ zoom: zoomValue(zoom) })}
           />
         </>
       )}
       <Text size="sm" c="dimmed">
-        {chartNotes(numbers, isReading, live && stream === "live")}
+        {summed === null
+          ? chartNotes(numbers, isReading, live && stream === "live")
+          : "All records of the range, each in the mean of its stretch of time."}
       </Text>
     </Stack>
   );

@@ -8,6 +8,7 @@ import { Page } from "../../components/page.tsx";
 import { Stat, StatStrip } from "../../components/stat-strip.tsx";
 import { StateDot } from "../../components/state.tsx";
 import { timeSpan } from "../../components/time-in-words.ts";
+import { FiringCard } from "../alerts/firing-card.tsx";
 import { useMesh } from "../mesh/mesh-stream.ts";
 import type { MeshObservation } from "../mesh/observation.ts";
 import { useMeshFigures } from "../mesh/use-mesh-figures.ts";
@@ -42,6 +43,7 @@ export function HomeTab() {
         <FirstRun device={firstRun.device} onAdd={create.open} onEnd={firstRun.end} />
       )}
       <Now observation={observation} />
+      <FiringCard />
       <AttentionCard />
       <div className={styles.three}>
         <VersionsCard fleet={fleet} />

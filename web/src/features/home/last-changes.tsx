@@ -2,15 +2,19 @@ import type { ChangedKind, MeshChange } from "@devmesh/contracts/model/mesh-chan
 import { Button, Group } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import {
+  BellOff,
   Bookmark,
   KeyRound,
   type LucideIcon,
   Mail,
+  Megaphone,
   Package,
   Pencil,
   Plus,
   Trash2,
+  TriangleAlert,
   UserRound,
+  Webhook,
 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
@@ -37,6 +41,10 @@ const icons: Readonly<Record<ChangedKind, LucideIcon>> = {
   mail: Mail,
   view: Bookmark,
   firmware: Package,
+  webhook: Webhook,
+  rule: TriangleAlert,
+  channel: Megaphone,
+  silence: BellOff,
 };
 
 /** Who changed what last, with links to the key and to what is still there. */

@@ -58,14 +58,12 @@ function Backlog({ observation }: { readonly observation: MeshObservation }) {
     data !== null && data > usual && `${countText(data)} records wait to be stored`,
     messages !== null && messages > usual && `${countText(messages)} messages wait`,
     mail !== null && mail > 0 && `${countText(mail)} mails are undelivered`,
-    storedBytes !== null && `${bytesText(storedBytes)} of records`,
   ];
-  return facts
-    .filter((fact) => fact !== false)
-    .map((fact) => (
-      <span key={fact}>
-        <span aria-hidden="true">·</span>
-        {fact}
-      </span>
-    ));
+  const stored = storedBytes === null ? [] : [`${bytesText(storedBytes)} of records`];
+  return [...facts.filter((fact) => fact !== false), ...stored].map((fact) => (
+    <span key={fact} data-size={stored.includes(fact) || undefined}>
+      <span aria-hidden="true">·</span>
+      {fact}
+    </span>
+  ));
 }

@@ -7,8 +7,8 @@ import { devicesWhere } from "../devices/shared/device-conditions.ts";
 import { type FirmwareShare, firmwareShares } from "./fleet-facts.ts";
 import styles from "./home.module.css";
 
-/** How strong the colour of each version is, in percent. */
-const strengths = [100, 66, 44, 28, 20, 14];
+/** How strong the colour of each version is, in percent: each step can be seen, also between the last two. */
+const strengths = [100, 76, 57, 41, 28, 18];
 
 /** The versions of the firmware as shares, each of which leads to its devices. */
 export function VersionsCard({ fleet }: { readonly fleet: FleetSummary | null }) {
@@ -24,6 +24,7 @@ export function VersionsCard({ fleet }: { readonly fleet: FleetSummary | null })
             <i
               key={version ?? ""}
               data-none={version === null || undefined}
+              data-others={version === "others" || undefined}
               style={{ ...colour(nth), flex: `${devices} 1 0` }}
             />
           ))}
@@ -32,7 +33,12 @@ export function VersionsCard({ fleet }: { readonly fleet: FleetSummary | null })
       <ul className={styles.versions} aria-label="Versions">
         {shares.map(({ version, devices }, nth) => (
           <li key={version ?? ""}>
-            <i data-none={version === null || undefined} style={colour(nth)} aria-hidden="true" />
+            <i
+              data-none={version === null || undefined}
+              data-others={version === "others" || undefined}
+              style={colour(nth)}
+              aria-hidden="true"
+            />
             <span className={styles.cut}>
               <Version version={version} />
             </span>

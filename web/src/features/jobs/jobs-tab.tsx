@@ -1,13 +1,14 @@
 import type { Job } from "@devmesh/contracts/model/job";
 import { Button, Text } from "@mantine/core";
 import { ListChecks, Plus } from "lucide-react";
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { ListTab } from "../../components/list-tab.tsx";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
+import { RowLink } from "../../components/row-link.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { actionText } from "../devices/shared/execution-words.ts";
 import { CountBar } from "./count-bar.tsx";
@@ -59,17 +60,9 @@ const columns: readonly Column<Job>[] = [
     namesRow: true,
     cell: (job) => (
       <>
-        <Text
-          component={Link}
-          href={`/jobs/${job.id}`}
-          size="sm"
-          fw={500}
-          c="var(--text)"
-          td="none"
-          lineClamp={1}
-        >
+        <RowLink href={`/jobs/${job.id}`} lines={1}>
           {jobTitle(job)}
-        </Text>
+        </RowLink>
         {job.name !== null && (
           <Text size="xs" c="dimmed" ff="monospace" lineClamp={1}>
             {actionText(job.action)}

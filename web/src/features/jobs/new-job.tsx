@@ -35,7 +35,7 @@ import { emptyJob, readJob, type TypedJob } from "./typed-job.ts";
 const defaults = { where: "", of_job: "", target: "where", kind: "rpc", firmware: "" };
 
 const kinds = [
-  { value: "rpc", label: "Call a function" },
+  { value: "rpc", label: "Call" },
   { value: "shadow", label: "Set desired" },
   { value: "labels", label: "Label" },
   { value: "firmware", label: "Update firmware" },

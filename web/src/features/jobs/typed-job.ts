@@ -3,9 +3,9 @@ import { NewJob } from "@devmesh/contracts/model/job";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { z } from "zod";
 import { describeFault, parseJson } from "../../components/parse-json.ts";
+import { typedDuration } from "../../components/typed-duration.ts";
 import { paramsIn } from "../devices/shared/call-form.tsx";
 import { limitOf, type Pace } from "./job-pace.tsx";
-import { typedDuration } from "./typed-duration.ts";
 
 /** A job as it is typed; a text may be empty for the default. */
 export interface TypedJob extends Pace {

@@ -6,6 +6,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { Snippet } from "../../components/code-block.tsx";
 import { FormDialog } from "../../components/form-dialog.tsx";
+import { TimeField, timeFieldFault, timeInField } from "../../components/time-field.tsx";
 
 /** Creates a key and shows it. */
 export function CreateKey({ onClose }: { readonly onClose: () => void }) {
@@ -13,6 +14,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
   const queries = useQueryClient();
   const form = useForm({
     initialValues: { access: "full" as ApiKey["access"], deviceId: "", name: "", expires: "" },
+    validate: { expires: timeFieldFault },
   });
   const { access } = form.values;
   const creation = useMutation({
@@ -22,7 +24,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
           access,
           ...(access === "device" && { device_id: deviceId.trim() }),
           ...(name !== "" && { name }),
-          ...(expires !== "" && { expires_at: new Date(expires).toISOString() }),
+          ...(expires.trim() !== "" && { expires_at: timeInField(expires) }),
         },
       }),
     onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.keys }),
@@ -60,8 +62,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
         {...form.getInputProps("name")}
         data-autofocus
       />
-      <TextInput
-        type="datetime-local"
+      <TimeField
         label="Expires"
         description="Leave it empty for a key that does not expire."
         {...form.getInputProps("expires")}

@@ -109,6 +109,7 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
     },
     {
       heading: "Name",
+      namesRow: true,
       cell: (key) => (
         <Group gap={8} wrap="nowrap">
           <Text size="sm" lineClamp={2} title={nameOf(key)} {...(key.name === null && { c: "dimmed" })}>
@@ -139,9 +140,10 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
     },
     {
       heading: "Device",
+      style: { style: { whiteSpace: "nowrap" } },
       cell: ({ device_id }) =>
         device_id !== null && (
-          <Anchor component={Link} href={`/devices/${device_id}`} size="sm" style={{ whiteSpace: "nowrap" }}>
+          <Anchor component={Link} href={`/devices/${device_id}`} size="sm">
             {device_id}
           </Anchor>
         ),

@@ -24,6 +24,7 @@ export function SessionList({ keys }: { readonly keys: readonly ApiKey[] }) {
   const columns: readonly Column<Session>[] = [
     {
       heading: "Browser",
+      namesRow: true,
       cell: (session) => (
         <>
           {session.name ?? session.id}{" "}

@@ -52,19 +52,18 @@ export function DeadMail({ queues }: DeadMailProps) {
   });
 
   /** Address, or the customer's id; null if both are unknown. */
-  const addressee = ({ customer_id }: GivenUpMail) =>
-    customers?.find(({ id }) => id === customer_id)?.email ?? customer_id;
+  const addressee = ({ to, customer_id }: GivenUpMail) =>
+    to ?? customers?.find(({ id }) => id === customer_id)?.email ?? customer_id;
   const columns: readonly Column<GivenUpMail>[] = [
-    { heading: "Mail", cell: ({ id, kind }) => <span title={id}>{kind ?? "of another release"}</span> },
-    { heading: "To", cell: (mail) => addressee(mail) ?? "not known" },
+    { heading: "Mail", cell: (mail) => <span title={mail.id}>{kindOf(mail)}</span> },
+    { heading: "To", namesRow: true, cell: (mail) => addressee(mail) ?? "not known" },
     { heading: "Tries", cell: ({ attempts }) => attempts },
     { heading: "Failed", cell: ({ failed_at }) => <RelativeTime at={failed_at} /> },
-    { heading: "Why", cell: ({ last_error }) => last_error, style: { miw: "18rem" } },
+    { heading: "Why", cell: ({ last_error }) => last_error },
     {
       heading: "Actions",
       hidesHeading: true,
-      // Within reach on a phone, where the table is wider than the window.
-      style: { ta: "end", pos: "sticky", right: 0, bg: "var(--surface)" },
+      style: { ta: "end" },
       cell: (mail) => (
         <Button
           size="compact-xs"
@@ -118,6 +117,10 @@ export function DeadMail({ queues }: DeadMailProps) {
       )}
     </Card>
   );
+}
+
+function kindOf({ kind, to }: GivenUpMail): string {
+  return kind ?? (to == null ? "of another release" : "alerts");
 }
 
 /**

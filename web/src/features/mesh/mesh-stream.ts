@@ -1,4 +1,4 @@
-import { mesh } from "@devmesh/contracts/mesh";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { api as routes } from "@devmesh/contracts/rest/api";
 import { useEffect } from "react";
@@ -48,7 +48,6 @@ interface FollowedMesh {
 }
 
 const unknown: FollowedMesh = { observation: null, stream: "connecting", unread: false };
-const expected = Object.keys(mesh);
 
 /** Follows the mesh while the component is mounted and the page is visible. */
 export function useMesh(): FollowedMesh {
@@ -62,7 +61,7 @@ export function useMesh(): FollowedMesh {
         update((before) => ({
           ...before,
           unread: state === null,
-          observation: state === null ? before.observation : observe(before.observation, state, expected),
+          observation: state === null ? before.observation : observe(before.observation, state, serviceNames),
         })),
       onState: (stream) => update((before) => ({ ...before, stream })),
       visibility: pageVisibility(),

@@ -105,6 +105,7 @@ const queues: readonly {
   },
   { name: "mail", term: "Mail to send", about: "first tries and those that wait for another" },
   { name: "dead_mail", term: "Undelivered mail", about: "listed below, where you can retry it" },
+  { name: "webhooks", term: "Events for a webhook", about: "of the webhook for which most wait" },
 ];
 
 /** The length of each queue. */
@@ -113,7 +114,7 @@ function QueueFacts({ queues: waiting }: { readonly queues: MeshState["queues"] 
     <StatStrip label="Queues">
       {queues.map(({ name, term, about }) => {
         const count = waiting[name];
-        const value = count === null ? "not known" : countText(count);
+        const value = count === null || count === undefined ? "not known" : countText(count);
         return (
           <Stat key={name} term={term} value={value}>
             <Text size="xs" c="dimmed" px={14} pb={12}>

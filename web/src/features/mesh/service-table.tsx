@@ -2,35 +2,34 @@ import type { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import { Table, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { FoldingTable } from "../../components/folding-table.tsx";
 import { countText, durationText, rateText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { clockText } from "../../components/time-in-words.ts";
-import { WideTable } from "../../components/wide-table.tsx";
+
 import type { Activity } from "./activity.ts";
 import type { ObservedReplica, ObservedService } from "./observation.ts";
 
 /** The services with their replicas; each opens to show its endpoints. */
 export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
   return (
-    <WideTable>
-      <Table miw={720} aria-label="Services" tabularNums>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Service, replica</Table.Th>
-            <Table.Th ta="end">Work/s</Table.Th>
-            <Table.Th ta="end">Requests/s</Table.Th>
-            <Table.Th ta="end">Errors/s</Table.Th>
-            <Table.Th ta="end">Mean time</Table.Th>
-            <Table.Th>Version</Table.Th>
-            <Table.Th>Started</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        {services.map((service) => (
-          <ServiceRows key={service.name} service={service} />
-        ))}
-      </Table>
-    </WideTable>
+    <FoldingTable minWidth={720} aria-label="Services" tabularNums>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Service, replica</Table.Th>
+          <Table.Th ta="end">Work/s</Table.Th>
+          <Table.Th ta="end">Requests/s</Table.Th>
+          <Table.Th ta="end">Errors/s</Table.Th>
+          <Table.Th ta="end">Mean time</Table.Th>
+          <Table.Th>Version</Table.Th>
+          <Table.Th>Started</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      {services.map((service) => (
+        <ServiceRows key={service.name} service={service} />
+      ))}
+    </FoldingTable>
   );
 }
 
@@ -66,7 +65,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
             <WorkCell replicas={replicas} />
             <ActivityCells activity={activity} />
             {only === undefined ? (
-              <Table.Td colSpan={2}>
+              <Table.Td colSpan={2} data-label="Replicas">
                 {answering} replicas {hangs && <StateBadge look="bad">one more hangs</StateBadge>}
               </Table.Td>
             ) : (
@@ -100,9 +99,9 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
   const { id, heardAt, answers, activity } = replica;
   return (
     <Table.Tr>
-      <Table.Td pl="2rem" ff="monospace" title={id}>
+      <Table.Th scope="row" pl="2rem" ff="monospace" title={id}>
         {id.slice(0, shownIdLength)}
-      </Table.Td>
+      </Table.Th>
       {answers ? (
         <>
           <WorkCell replicas={[replica]} />
@@ -132,15 +131,15 @@ function WorkCell({ replicas }: Pick<ObservedService, "replicas">) {
     const rates = replicas.flatMap(({ growth }) => growth[figure as keyof ReplicaFigures] ?? []);
     return rates.length === 0 ? [] : [`${rateText(rates.reduce((sum, rate) => sum + rate, 0))} ${noun}`];
   });
-  return <Figure>{done.join(", ")}</Figure>;
+  return <Figure label="Work/s">{done.join(", ")}</Figure>;
 }
 
 /** The cells with what a replica runs, and since when. */
 function AgeCells({ replica: { version, started } }: { readonly replica: ObservedReplica }) {
   return (
     <>
-      <Table.Td>{version}</Table.Td>
-      <Table.Td>
+      <Table.Td data-label="Version">{version}</Table.Td>
+      <Table.Td data-label="Started">
         <RelativeTime at={started} />
       </Table.Td>
     </>
@@ -150,7 +149,13 @@ function AgeCells({ replica: { version, started } }: { readonly replica: Observe
 /** The endpoints of a service, its replicas that answer together: just now, and since they were started. */
 function EndpointTable({ service: { name: service, endpoints } }: { readonly service: ObservedService }) {
   return (
-    <Table aria-label={`Endpoints of ${service}`} withRowBorders={false} tabularNums verticalSpacing={2}>
+    <FoldingTable
+      minWidth={620}
+      aria-label={`Endpoints of ${service}`}
+      withRowBorders={false}
+      tabularNums
+      verticalSpacing={2}
+    >
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Endpoint</Table.Th>
@@ -169,13 +174,13 @@ function EndpointTable({ service: { name: service, endpoints } }: { readonly ser
               {name}
             </Table.Th>
             <ActivityCells activity={activity} />
-            <Figure>{countText(requests)}</Figure>
-            <Figure>{countText(errors)}</Figure>
-            <Figure>{requests > 0 && durationText(total_ms / requests)}</Figure>
+            <Figure label="Total requests">{countText(requests)}</Figure>
+            <Figure label="Total errors">{countText(errors)}</Figure>
+            <Figure label="Overall mean time">{requests > 0 && durationText(total_ms / requests)}</Figure>
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </FoldingTable>
   );
 }
 
@@ -185,18 +190,29 @@ function ActivityCells({ activity }: { readonly activity: Activity | null }) {
   const mean = activity?.meanMs ?? null;
   return (
     <>
-      <Figure>{activity && rateText(activity.requestsPerSecond)}</Figure>
-      <Figure failing={failing}>{activity && rateText(activity.errorsPerSecond)}</Figure>
-      <Figure>{mean !== null && durationText(mean)}</Figure>
+      <Figure label="Requests/s">{activity && rateText(activity.requestsPerSecond)}</Figure>
+      <Figure label="Errors/s" failing={failing}>
+        {activity && rateText(activity.errorsPerSecond)}
+      </Figure>
+      <Figure label="Mean time">{mean !== null && durationText(mean)}</Figure>
     </>
   );
 }
 
+/** Properties of {@link Figure}. */
+interface FigureProps {
+  /** Heading of its column. */
+  readonly label: string;
+  readonly failing?: boolean;
+  readonly children: ReactNode;
+}
+
 /** A cell with a number, or a dash for none. */
-function Figure({ failing = false, children }: { readonly failing?: boolean; readonly children: ReactNode }) {
+function Figure({ label, failing = false, children }: FigureProps) {
   return (
     <Table.Td
       ta="end"
+      data-label={label}
       style={{ whiteSpace: "nowrap" }}
       {...(failing && { c: "var(--mantine-color-error)", fw: 600 })}
     >

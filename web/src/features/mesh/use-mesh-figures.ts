@@ -7,7 +7,7 @@ import { figuresTogether, type MeshFigures, type MeshObservation } from "./obser
 /** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
 const historyMs = 60_000;
 
-/** What the mesh does now and did in the last day. Rates are those of the last minute until two readings have them. */
+/** What the mesh does now and did in the last day. Until there are two readings, rates are of the last minute. */
 export function useMeshFigures(observation: MeshObservation | null): {
   readonly figures: MeshFigures | null;
   /** Null until it is read. */

@@ -1,6 +1,8 @@
 import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Binary, Collection } from "mongodb";
+import type { BucketWidth } from "../../numbers/rolled-numbers.ts";
+import type { SeriesTotals } from "../../numbers/totals.ts";
 import type { DeviceBytes } from "../heaviest-first.ts";
 
 /** A stored record. */
@@ -86,6 +88,49 @@ interface RefusalDocument {
   readonly admitted: Date | null;
 }
 
+/** How far records are in buckets, and who adds the next ones. */
+export interface RollUpDocument {
+  readonly _id: "series";
+  /** The last record that is in buckets. */
+  readonly done: number;
+  /** The last record that is being added; as `done` where none is. */
+  readonly target: number;
+  readonly holder: string | null;
+  /** End of the lease, by the server's clock. */
+  readonly until: Date;
+}
+
+/** A series of a device. */
+export interface SeriesDocument {
+  /** Hash of topic and pointer. */
+  readonly _id: string;
+  readonly device: string;
+  readonly topic: string;
+  readonly pointer: string;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  readonly last: number;
+}
+
+/** A bucket of a series. */
+export interface BucketDocument extends SeriesTotals {
+  /** `<series>/<width>/<start>`, which sorts by time. */
+  readonly _id: string;
+  readonly device: string;
+  readonly width: BucketWidth;
+  /** Unix milliseconds. */
+  readonly start: number;
+  /** The last record of the part that was added last; of any part before it, all are in. */
+  readonly upto: number;
+}
+
+/** Numbers of a device without a series. */
+interface LeftOutDocument {
+  /** The device. */
+  readonly _id: string;
+  readonly numbers: number;
+}
+
 /** A record or a void, as a query sees it. */
 export type StoredDocument = Pick<RecordDocument, "_id"> & Partial<RecordDocument> & Partial<VoidDocument>;
 
@@ -103,6 +148,10 @@ export interface Collections {
   readonly slices: Collection<SliceDocument>;
   readonly shares: Collection<ShareDocument>;
   readonly refusals: Collection<RefusalDocument>;
+  readonly rollUp: Collection<RollUpDocument>;
+  readonly series: Collection<SeriesDocument>;
+  readonly buckets: Collection<BucketDocument>;
+  readonly leftOut: Collection<LeftOutDocument>;
 }
 
 /** Names of the indexes of records, for the hints of queries. */
@@ -134,6 +183,8 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
   },
   { name: "shares", indexes: [{ name: "by_device", key: { device: 1 } }] },
   { name: "refusals", indexes: [{ name: "by_purge", key: { purged: 1, admitted: 1 } }] },
+  { name: "series", indexes: [{ name: "by_device", key: { device: 1 } }] },
+  { name: "buckets", indexes: [{ name: "by_age", key: { width: 1, start: 1 } }] },
 ];
 
 /** The options of a call of the driver. */
@@ -186,5 +237,9 @@ export function collectionsOf(store: MongoStore): Collections {
     slices: db.collection("slices"),
     shares: db.collection("shares"),
     refusals: db.collection("refusals"),
+    rollUp: db.collection("state"),
+    series: db.collection("series"),
+    buckets: db.collection("buckets"),
+    leftOut: db.collection("series_left_out"),
   };
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { LatestRequest, RecordPage } from "../data-store.ts";
 import type { TopicRange } from "../topic-filter.ts";
+import { inOneState } from "./one-state.ts";
 import { recordOf } from "./record-search.ts";
 
 /** Finds the newest records of topics by two look-ups in the index of topics for each of them. */
@@ -26,19 +27,9 @@ export function createLatestRecords(db: DatabaseSync): LatestRecords {
     }
   }
 
-  /** One consistent state of the store. */
-  function reading<T>(read: () => T): T {
-    db.exec("BEGIN");
-    try {
-      return read();
-    } finally {
-      db.exec("COMMIT");
-    }
-  }
-
   return {
     readLatest: (range, { limit, maxBytes }) =>
-      reading(() => {
+      inOneState(db, () => {
         const items: RecordPage["items"] = [];
         let bytes = 0;
         for (const topic of topics(range)) {
@@ -54,7 +45,7 @@ export function createLatestRecords(db: DatabaseSync): LatestRecords {
         return { next: null, items };
       }),
     countTopics: (range, most) =>
-      reading(() => {
+      inOneState(db, () => {
         let count = 0;
         for (const _ of topics(range)) if (++count >= most) break;
         return count;

@@ -2,10 +2,12 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { LatestRecords } from "./latest-records.ts";
+import type { RecordFollowing } from "./record-following.ts";
 import type { RecordScan } from "./record-scan.ts";
+import type { SeriesReading } from "./series-reading.ts";
 
 /** What a reading thread does. */
-export type ReaderOperations = RecordScan & LatestRecords;
+export type ReaderOperations = RecordScan & LatestRecords & RecordFollowing & SeriesReading;
 
 /** A request to a reading thread. */
 export interface ReaderRequest<O extends keyof ReaderOperations = keyof ReaderOperations> {

@@ -3,6 +3,7 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { RecordSelection } from "../data-store.ts";
 import type { Position, ReadPosition, SeekPosition } from "../position.ts";
 import { type TopicPattern, topicPattern } from "../topic-filter.ts";
+import { inOneState } from "./one-state.ts";
 import { RecordSearch } from "./record-search.ts";
 import { readSegments, type Segment, searchTable } from "./schema.ts";
 import { inOrder, mayHold, partOf } from "./segment-part.ts";
@@ -55,8 +56,7 @@ export function createRecordScan(db: DatabaseSync): RecordScan {
     scan(selection, position, bounds) {
       const end = performance.now() + bounds.sliceMs;
       if (selection.filter !== undefined && !selection.filter.isWellFormed()) return nothing;
-      db.exec("BEGIN");
-      try {
+      return inOneState(db, () => {
         pattern = patternOf(selection);
         const search = new RecordSearch(prepared, selection, pattern);
         const segments = readSegments(db).filter((segment) => mayHold(segment, selection));
@@ -65,9 +65,7 @@ export function createRecordScan(db: DatabaseSync): RecordScan {
         const sought = seek(search, segments, position, inTime);
         if (sought.kind === "seek") return { items: [], bytes: 0, position: sought, full: false };
         return read(search, segments, sought, bounds, inTime);
-      } finally {
-        db.exec("COMMIT");
-      }
+      });
     },
   };
 }

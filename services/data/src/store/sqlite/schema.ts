@@ -51,6 +51,42 @@ export const migrations: readonly Migration[] = [
     admitted_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE series (
+    id INTEGER PRIMARY KEY,
+    device_id TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    pointer TEXT NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    last REAL NOT NULL,
+    buckets INTEGER NOT NULL,
+    UNIQUE (topic, pointer)
+  ) STRICT;
+  CREATE INDEX series_by_device ON series (device_id);
+
+  CREATE TABLE buckets (
+    series INTEGER NOT NULL,
+    -- In milliseconds.
+    width INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    min REAL NOT NULL,
+    max REAL NOT NULL,
+    sum REAL NOT NULL,
+    first REAL NOT NULL,
+    first_at INTEGER NOT NULL,
+    last REAL NOT NULL,
+    last_at INTEGER NOT NULL,
+    PRIMARY KEY (series, width, start)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE series_left_out (device_id TEXT PRIMARY KEY, numbers INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- The last record that is in buckets, and how many buckets there are.
+  CREATE TABLE rolled_up (only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL, buckets INTEGER NOT NULL) STRICT;
+  INSERT INTO rolled_up VALUES (1, 0, 0);
+  `,
 ];
 
 /**

@@ -50,6 +50,12 @@ export function DeleteDevices({ ids, onClose, onStarted }: DeleteDevicesProps) {
         </Text>
       )}
       {ids.length > 1 && (
+        <Text size="sm">
+          This tab deletes them, one after the other, and shows how far it is: keep it open. Where it is
+          closed before the end, or you sign out, the rest stays as it is.
+        </Text>
+      )}
+      {ids.length > 1 && (
         <TextInput
           label="Number of devices to delete"
           description={`Type ${ids.length} to confirm.`}

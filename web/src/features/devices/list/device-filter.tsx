@@ -67,7 +67,13 @@ export function DeviceFilter({ condition, typed, onChange }: DeviceFilterProps) 
         aria-label="Filter devices"
         placeholder="ID, name, label, or a condition"
         leftSection={<Search size={15} />}
-        rightSection={text === "" ? <Kbd size="xs">/</Kbd> : null}
+        rightSection={
+          text === "" ? (
+            <Kbd size="xs" visibleFrom="sm">
+              /
+            </Kbd>
+          ) : null
+        }
         rightSectionPointerEvents="none"
         data={[...suggestions]}
         filter={({ options }) => options}

@@ -21,7 +21,7 @@ interface NameViewProps {
 export function NameView({ renamed: given, query, onClose }: NameViewProps) {
   const api = useApi();
   const queries = useQueryClient();
-  // Once it is saved, the shown list is that of a view.
+  // A save makes the shown list the list of a view.
   const [renamed] = useState(given);
   const views = useSavedViews();
   const form = useForm({ initialValues: { name: renamed?.name ?? "" } });

@@ -1,5 +1,6 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 import {
+  Bell,
   CircleAlert,
   type LucideIcon,
   Megaphone,
@@ -29,6 +30,7 @@ const icons: Readonly<Record<ActivityKind, LucideIcon>> = {
   call: SquareTerminal,
   event: Megaphone,
   change: SlidersHorizontal,
+  alert: Bell,
 };
 
 /** Properties of {@link ActivityCard}. */

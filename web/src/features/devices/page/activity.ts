@@ -1,13 +1,17 @@
+import { Alert } from "@devmesh/contracts/model/alert";
 import { Device } from "@devmesh/contracts/model/device";
 import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
+import { Execution } from "@devmesh/contracts/model/execution";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { durationText } from "../../../components/number-text.ts";
+import { alertOutcome } from "../../alerts/alert-words.ts";
 import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
+import { actionText, hasEnded, outcomeText, stateText } from "../shared/execution-words.ts";
 import { leafChanges } from "../shared/json-changes.ts";
 import type { PastCall } from "./device-calls.ts";
 
 /** What kind of thing happened; each has its icon. */
-export type ActivityKind = "connected" | "disconnected" | "problem" | "call" | "event" | "change";
+export type ActivityKind = "connected" | "disconnected" | "problem" | "call" | "event" | "change" | "alert";
 
 /** Something that happened to a device. */
 export interface DeviceActivity {
@@ -79,18 +83,37 @@ function ofFrames(frames: readonly Notification[], calls: readonly PastCall[]): 
     }
     if (name.startsWith("rpc.out."))
       return line("event", `Event ${name.slice("rpc.out.".length)}`, JSON.stringify(data));
+    if (name === "execution") {
+      const execution = Execution.safeParse(data).data;
+      if (execution === undefined || !hasEnded(execution)) return [];
+      const detail = [actionText(execution.action), outcomeText(execution)].filter((text) => text !== "");
+      const kind = execution.state === "succeeded" ? "change" : "problem";
+      return line(kind, `Work ${stateText(execution)}`, detail.join(": "));
+    }
+    if (name === "alert") {
+      const alert = Alert.safeParse(data).data;
+      return alert === undefined ? [] : line("alert", `Alert ${alert.rule_name}`, alertOutcome(alert));
+    }
     if (name === "created") return line("change", "Created");
     if (name !== "updated") return [];
     const device = Device.safeParse(data).data;
     if (device === undefined) return [];
-    const { title, detail } = changeBetween(before, device);
+    const { title, detail, isProgress = false } = changeBetween(before, device);
     before = device;
-    return line("change", title, detail);
+    return isProgress ? [] : line("change", title, detail);
   });
 }
 
+/** Where a device reports how much of a file it has: ten times in each update. */
+const progressPointer = "/ota/percent";
+
+interface ShadowChange extends Pick<DeviceActivity, "title" | "detail"> {
+  /** Nothing changed but how much of a file the device has. */
+  readonly isProgress?: boolean;
+}
+
 /** What an update changed, as far as the one before it is known. */
-function changeBetween(before: Device | undefined, after: Device): Pick<DeviceActivity, "title" | "detail"> {
+function changeBetween(before: Device | undefined, after: Device): ShadowChange {
   const version = `shadow version ${after.shadow.version}`;
   if (before === undefined) return { title: "Changed", detail: version };
   if (before.name !== after.name) return { title: "Name changed", detail: after.name ?? "none" };
@@ -109,6 +132,7 @@ function changeBetween(before: Device | undefined, after: Device): Pick<DeviceAc
       );
     const more = changes.length - named.length;
     return {
+      isProgress: changes.every(({ pointer }) => pointer === progressPointer),
       title: section === "desired" ? "Desired state changed" : "Reported state changed",
       detail: [...named, ...(more > 0 ? [`${more} more`] : [])].join(", "),
     };

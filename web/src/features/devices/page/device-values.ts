@@ -5,7 +5,7 @@ import { valueLabelOf } from "@devmesh/contracts/model/value-labels";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { parseJson } from "../../../components/parse-json.ts";
 
-/** Members of a payload below this depth are no values of their own. */
+/** Members of a payload below this depth are not values by themselves. */
 const deepest = 4;
 
 /** A text that is longer is a message rather than a value. */

@@ -1,11 +1,15 @@
+import { Alert } from "@devmesh/contracts/model/alert";
 import { DataRecord } from "@devmesh/contracts/model/data-record";
 import { Device } from "@devmesh/contracts/model/device";
 import { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
+import { Execution } from "@devmesh/contracts/model/execution";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { z } from "zod";
 import type { StateLook } from "../../../components/state.tsx";
+import { alertOutcome } from "../../alerts/alert-words.ts";
 import { diagnosisDetail, diagnosisName } from "../shared/diagnosis-words.ts";
+import { actionText, outcomeText, stateText } from "../shared/execution-words.ts";
 
 /** One line of a device's log. */
 export interface LogEntry {
@@ -64,6 +68,7 @@ const wordsOfNames: Readonly<Record<string, FrameWords>> = {
   deleted: { words: "deleted", look: "idle" },
   throttled: { words: "kept out", look: "bad" },
   execution: { words: "work", look: "info" },
+  alert: { words: "alert", look: "warn" },
   data: { words: "record", look: "idle" },
   gap: { words: "events missing", look: "warn" },
 };
@@ -92,9 +97,24 @@ export function messageOf({ id, name, data }: Notification): FrameMessage {
     if (shadow !== undefined)
       return { topic: null, payload: `shadow version ${shadow.version} ${inJson(shadow.state)}` };
   }
+  if (name === "execution") {
+    const execution = Execution.safeParse(data).data;
+    if (execution !== undefined) return { topic: null, payload: executionText(execution) };
+  }
+  if (name === "alert") {
+    const alert = Alert.safeParse(data).data;
+    if (alert !== undefined) return { topic: null, payload: `${alert.rule_name}: ${alertOutcome(alert)}` };
+  }
   const diagnosis = DiagnosisFrame.safeParse({ ...Object(data), name }).data;
   if (diagnosis !== undefined) return { topic: null, payload: diagnosisDetail(diagnosis) };
   return { topic: null, payload: inJson(data) };
+}
+
+/** What was to be done, and what became of it: "Pump.Stop: waiting, until the device listens". */
+function executionText(execution: Execution): string {
+  const outcome = outcomeText(execution);
+  const state = stateText(execution);
+  return `${actionText(execution.action)}: ${outcome === "" ? state : `${state}, ${outcome}`}`;
 }
 
 /** Nothing for an empty object. */

@@ -5,16 +5,19 @@ import { EmptyState } from "../../../components/empty-state.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import { Waiting } from "../../../components/waiting.tsx";
+import { DeviceAlerts } from "../../alerts/firing-card.tsx";
 import { chartViewDefaults, chartViewIn, zoomValue } from "../../data/chart-view.ts";
 import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
 import { ActivityCard } from "./activity-card.tsx";
 import { CallCard } from "./call-card.tsx";
 import { ConnectionCard } from "./connection-card.tsx";
 import { emptyLog, withFrames } from "./event-log.ts";
+import { firstValue } from "./first-value.ts";
 import styles from "./overview-section.module.css";
 import type { SectionProps } from "./section.ts";
 import { ShadowCard } from "./shadow-card.tsx";
 import { isLastRange, lastRanges } from "./time-range.ts";
+import { useDeviceLimits } from "./use-device-limits.ts";
 import { useDeviceValues } from "./use-device-values.ts";
 import { ValueChart } from "./value-chart.tsx";
 import { ValueTiles } from "./value-tiles.tsx";
@@ -49,10 +52,19 @@ export function OverviewSection({ device }: SectionProps) {
   );
   const to = charted.to ?? 0;
   const from = charted.from ?? 0;
+  // Chosen once, so that the chart stays while values come.
+  const [first, setFirst] = useState<string | null>(null);
   const numeric = values?.filter((each) => typeof each.value === "number") ?? [];
-  const chosen = numeric.find(({ key }) => key === value) ?? numeric[0];
+  const chosen =
+    numeric.find(({ key }) => key === value) ??
+    numeric.find(({ key }) => key === first) ??
+    (charted.numbers === null ? undefined : firstValue(numeric, charted.numbers));
+  if (chosen !== undefined && first === null) setFirst(chosen.key);
+  const [topic = "", pointer = ""] = chosen?.key.split("#") ?? [];
+  const limits = useDeviceLimits(device, topic, pointer);
   return (
     <div className={styles.overview}>
+      <DeviceAlerts id={id} />
       <Failure error={error} title="The values could not be read" onRetry={readAgain} />
       {values === undefined && error === null && <Waiting rows={2} />}
       {values !== undefined && values.length > 0 && (
@@ -68,24 +80,30 @@ export function OverviewSection({ device }: SectionProps) {
       )}
       <div className={styles.columns}>
         <div className={styles.column}>
+          {numeric.length > 0 && (
+            <Failure
+              error={charted.error}
+              title="The records could not be read"
+              onRetry={charted.readAgain}
+            />
+          )}
+          {numeric.length > 0 && chosen === undefined && (
+            <Card>
+              <Waiting rows={8} />
+            </Card>
+          )}
           {chosen !== undefined && (
-            <>
-              <Failure
-                error={charted.error}
-                title="The records could not be read"
-                onRetry={charted.readAgain}
-              />
-              <ValueChart
-                value={chosen}
-                numbers={charted.numbers}
-                from={from}
-                to={to}
-                range={range}
-                onRange={(changed) => change({ range: changed, zoom: "" })}
-                view={chartViewIn(viewed)}
-                onZoom={(zoom) => change({ zoom: zoomValue(zoom) })}
-              />
-            </>
+            <ValueChart
+              value={chosen}
+              limits={limits}
+              numbers={charted.numbers}
+              from={from}
+              to={to}
+              range={range}
+              onRange={(changed) => change({ range: changed, zoom: "" })}
+              view={chartViewIn(viewed)}
+              onZoom={(zoom) => change({ zoom: zoomValue(zoom) })}
+            />
           )}
           {values?.length === 0 && (
             <Card>

@@ -7,6 +7,7 @@ import { Waiting } from "../../../components/waiting.tsx";
 import { chartFormat } from "../../data/chart-format.ts";
 import type { ChartView } from "../../data/chart-view.ts";
 import type { ChartedNumbers } from "../../data/charted-records.ts";
+import type { PlotLimits } from "../../data/plot-limits.ts";
 import { summaryOf } from "../../data/topic-numbers.ts";
 import type { DeviceValue } from "./device-values.ts";
 import { isLastRange, type LastRange, lastRanges } from "./time-range.ts";
@@ -17,6 +18,7 @@ const Plot = lazyView(async () => (await import("../../data/plot.tsx")).Plot);
 /** Properties of {@link ValueChart}. */
 interface ValueChartProps {
   readonly value: DeviceValue;
+  readonly limits: PlotLimits;
   /** Null before they are read. */
   readonly numbers: ChartedNumbers | null;
   /** The stretch of time, Unix ms. */
@@ -29,7 +31,17 @@ interface ValueChartProps {
 }
 
 /** One value of a device over time, with its figures in the header. */
-export function ValueChart({ value, numbers, from, to, range, onRange, view, onZoom }: ValueChartProps) {
+export function ValueChart({
+  value,
+  limits,
+  numbers,
+  from,
+  to,
+  range,
+  onRange,
+  view,
+  onZoom,
+}: ValueChartProps) {
   const topic = numbers?.topics.get(value.topic);
   const place = topic?.series.findIndex(({ name }) => name === value.series) ?? -1;
   const series = topic?.series[place];
@@ -89,6 +101,7 @@ export function ValueChart({ value, numbers, from, to, range, onRange, view, onZ
             to={shown.to}
             zone={view.zone}
             format={format}
+            limits={limits}
             onZoom={onZoom}
           />
         </Suspense>

@@ -114,6 +114,7 @@ function columnsOf(
     },
     {
       heading: "Work",
+      namesRow: true,
       cell: ({ action, job_id }) =>
         job_id === null ? (
           <Text span size="xs" ff="monospace" lineClamp={2}>

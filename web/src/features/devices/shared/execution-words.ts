@@ -103,8 +103,9 @@ export function hasEnded({ state }: Pick<Execution, "state">): boolean {
 
 /** What became of an execution, or what it waits for. */
 export function outcomeText(execution: Execution): string {
-  const { state, stage, action, reason, result, result_dropped, error } = execution;
-  if (state === "queued") return "until the device listens";
+  const { state, stage, action, reason, result, result_dropped, error, job_id } = execution;
+  if (state === "queued")
+    return job_id === null ? "until the device listens" : "until its turn comes and the device listens";
   if (state === "sent") return stage === null ? "until the device answers" : awaited[stage];
   if (state === "expired") return "it was never sent";
   const words = reason === null ? "" : (reasons[reason] ?? reason.replaceAll("_", " "));

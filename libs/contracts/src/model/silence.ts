@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { DeviceCondition } from "./device-condition.ts";
+import { alertBounds } from "./rule.ts";
+import { Timestamp, TimestampInput } from "./time.ts";
+import type { ViolationList } from "./violation.ts";
+
+const members = {
+  where: DeviceCondition.describe("The devices it is for; `{}` is all."),
+  note: z
+    .string()
+    .max(1_000)
+    .refine((text) => text.isWellFormed(), "must not hold half of a surrogate pair")
+    .nullable()
+    .describe("Why."),
+};
+const RuleIds = z.array(z.string().min(1).max(128)).min(1).max(alertBounds.rules);
+
+export const NewSilence = z
+  .strictObject({
+    where: members.where.default({}),
+    rule_ids: RuleIds.optional().describe("Ids of the rules it is for; all without it."),
+    from: TimestampInput.optional().describe("When it begins; now without it."),
+    until: TimestampInput.describe("When it ends."),
+    note: members.note.default(null),
+  })
+  .meta({
+    id: "NewSilence",
+    description: "A time in which alerts are kept but not sent.",
+    example: {
+      where: { labels: { all: ["site-1"] } },
+      until: "2026-01-31T18:00:00.000Z",
+      note: "Maintenance",
+    },
+  });
+export type NewSilence = z.output<typeof NewSilence>;
+
+/** Adds what no schema of one member can refuse; `now` is Unix milliseconds. */
+export function checkSilence(
+  { from, until }: Pick<NewSilence, "from" | "until">,
+  now: number,
+  violations: ViolationList,
+): void {
+  const end = Date.parse(until);
+  if (end <= now) violations.add("/until", "must be in the future");
+  if (from !== undefined && end <= Date.parse(from)) violations.add("/until", "must be after `from`");
+}
+
+export const Silence = z
+  .object({
+    id: z.string().describe("Id of the silence."),
+    where: members.where,
+    rule_ids: RuleIds.nullable().describe("Ids of the rules it is for; null for all."),
+    from: Timestamp.describe("When it begins."),
+    until: Timestamp.describe("When it ends. What still fires then is sent."),
+    note: members.note,
+    created_at: Timestamp.describe("When it was created."),
+  })
+  .meta({
+    id: "Silence",
+    description: "A time in which alerts are kept but not sent.",
+    example: {
+      id: "0198c2a0-b7f1-7000-8000-000000000003",
+      where: { labels: { all: ["site-1"] } },
+      rule_ids: null,
+      from: "2026-01-31T12:00:00.000Z",
+      until: "2026-01-31T18:00:00.000Z",
+      note: "Maintenance",
+      created_at: "2026-01-31T12:00:00.000Z",
+    },
+  });
+export type Silence = z.output<typeof Silence>;

@@ -1,0 +1,36 @@
+import type { Progress } from "../store/alert-store.ts";
+
+type BlindTime = Progress["blind"][number];
+
+/** Blind times that are kept; older ones are dropped. */
+const maxBlindTimes = 1_000;
+
+/** Blind times with another one, joined with those that it touches. */
+export function withBlindTime(times: readonly BlindTime[], [from, to]: BlindTime): BlindTime[] {
+  if (to <= from) return [...times];
+  const apart = times.filter(([begin, end]) => end < from || begin > to);
+  const joined = times.filter(([begin, end]) => !(end < from || begin > to));
+  const begin = Math.min(from, ...joined.map(([at]) => at));
+  const end = Math.max(to, ...joined.map(([, at]) => at));
+  return [...apart, [begin, end] as const].sort(([a], [b]) => a - b).slice(-maxBlindTimes);
+}
+
+/** When so much time has passed since `from` in which the mesh could see; all in milliseconds. */
+export function endOfSight(from: number, seenMs: number, times: readonly BlindTime[]): number {
+  let end = from + seenMs;
+  for (const [begin, until] of times) {
+    if (begin >= end) break;
+    if (until > from) end += until - Math.max(begin, from);
+  }
+  return end;
+}
+
+/** How far back from `now` one must look to find so much time in which the mesh could see; all in milliseconds. */
+export function reachBack(seenMs: number, times: readonly BlindTime[], now: number): number {
+  let begin = now - seenMs;
+  for (const [from, to] of times.toReversed()) {
+    if (to <= begin) break;
+    begin -= Math.min(to, now) - Math.min(from, now);
+  }
+  return now - begin;
+}

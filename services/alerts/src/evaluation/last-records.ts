@@ -1,0 +1,62 @@
+import type { data } from "@devmesh/contracts/data";
+import { topicMatcher } from "@devmesh/contracts/model/topic-match";
+import type { CallOutput } from "@devmesh/service-kit/rpc/implementation";
+import { nameOfRecord } from "./rule-book.ts";
+
+/** A record without its message. */
+export type ListedRecord = CallOutput<typeof data, "listLatest">["items"][number];
+type ReadPage = (after: string | undefined) => Promise<CallOutput<typeof data, "listLatest">>;
+
+interface Followed {
+  readonly matches: (name: string) => boolean;
+  /** By device; Unix milliseconds. */
+  readonly last: Map<string, number>;
+  isComplete: boolean;
+}
+
+/** When devices last sent a record of some topics, in the replica that evaluates. */
+export class LastRecords {
+  readonly #byFilter = new Map<string, Followed>();
+  /** The topic after which reading goes on; null where nothing is left to read. */
+  #after: { readonly topic: string | undefined } | null = null;
+
+  /** Follows these topics, and forgets others. What was stored before is to be {@link load}ed. */
+  follow(filters: readonly string[]): void {
+    for (const filter of this.#byFilter.keys()) if (!filters.includes(filter)) this.#byFilter.delete(filter);
+    for (const filter of filters) {
+      if (this.#byFilter.has(filter)) continue;
+      this.#byFilter.set(filter, { matches: topicMatcher(filter), last: new Map(), isComplete: false });
+      this.#after = { topic: undefined };
+    }
+  }
+
+  note(record: ListedRecord): void {
+    const name = nameOfRecord(record);
+    for (const { matches, last } of this.#byFilter.values()) {
+      if (!matches(name)) continue;
+      const at = Date.parse(record.timestamp);
+      if (at > (last.get(record.device_id) ?? 0)) last.set(record.device_id, at);
+    }
+  }
+
+  /** Reads what was stored before topics were followed, while `goesOn`; the next call goes on. */
+  async load(read: ReadPage, goesOn: () => boolean): Promise<void> {
+    while (this.#after !== null && goesOn()) {
+      const { next, items } = await read(this.#after.topic);
+      for (const record of items) this.note(record);
+      this.#after = next === null ? null : { topic: next };
+    }
+    if (this.#after === null) for (const followed of this.#byFilter.values()) followed.isComplete = true;
+  }
+
+  /** By device; null until all is known. Unix milliseconds. */
+  of(filter: string): ReadonlyMap<string, number> | null {
+    const followed = this.#byFilter.get(filter);
+    return followed?.isComplete === true ? followed.last : null;
+  }
+
+  forget(isGone: (deviceId: string, at: number) => boolean): void {
+    for (const { last } of this.#byFilter.values())
+      for (const [id, at] of last) if (isGone(id, at)) last.delete(id);
+  }
+}
