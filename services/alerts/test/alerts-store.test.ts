@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
@@ -167,6 +168,25 @@ function describeAlertsStore(open: () => Promise<AlertsStore>): void {
     ]);
     expect(await store.alerts.listOpen({ after: "", limit: 9 }, signal)).toHaveLength(2);
     expect(await store.alerts.findAlert(first.id, signal)).toEqual(stored(ended));
+  });
+
+  test("of a commit that is under way all alerts are unsent, or none", async () => {
+    const committed = save(
+      ...Array.from({ length: 200 }, (_, nth) => newAlert({ device_id: `pump-${nth}` })),
+    );
+    let isDone = false;
+    void committed.finally(() => {
+      isDone = true;
+    });
+    const seen: number[] = [];
+    while (!isDone) {
+      await setImmediate();
+      seen.push((await store.alerts.listUnsent({ limit: 500 }, signal)).length);
+    }
+    await committed;
+    seen.push((await store.alerts.listUnsent({ limit: 500 }, signal)).length);
+    expect(seen.filter((count) => count !== 0 && count !== 200)).toEqual([]);
+    expect(seen.at(-1)).toBe(200);
   });
 
   test("a change of another revision than was read is refused, with all that is stored with it after it", async () => {

@@ -1,3 +1,4 @@
+import { Semaphore } from "@devmesh/service-kit/semaphore";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import {
   type AlertConditions,
@@ -55,6 +56,8 @@ export const alertCollection = {
 export function createMongoAlertStore({ db, run }: MongoStore): AlertStore {
   const alerts = db.collection<AlertRow>(alertCollection.name);
   const state = db.collection<ProgressRow>("state");
+  /** Held by a commit, whose documents are written one by one, and by a read that must see all of them or none. */
+  const commits = new Semaphore({ permits: 1 });
 
   async function list(
     filter: object,
@@ -104,8 +107,10 @@ export function createMongoAlertStore({ db, run }: MongoStore): AlertStore {
       ];
       return await run(signal, () => alerts.aggregate<FiringCount>(pipeline, { signal }).toArray());
     },
-    listUnsent: ({ limit, exceptRules = [] }, signal) =>
-      list({ unsent: true, rule_id: { $nin: exceptRules } }, 1, limit, signal),
+    async listUnsent({ limit, exceptRules = [] }, signal) {
+      using _ = await commits.acquire();
+      return await list({ unsent: true, rule_id: { $nin: exceptRules } }, 1, limit, signal);
+    },
     listHeld: (limit, signal) => list({ held: true }, 1, limit, signal),
     listToRepeat: ({ rule_id, sentBefore, limit }, signal) =>
       list(
@@ -122,6 +127,7 @@ export function createMongoAlertStore({ db, run }: MongoStore): AlertStore {
         signal,
       ),
     async commit({ save: saved, remove, progress }, signal) {
+      using _ = await commits.acquire();
       // Saved first: one that pends may be removed because an earlier one fires again.
       for (const alert of saved)
         if (!(await save(alert, signal))) throw new StaleChange("an alert has changed meanwhile");

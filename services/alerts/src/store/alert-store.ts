@@ -97,7 +97,10 @@ export interface AlertStore {
   countAlerts(selection: AlertConditions, signal: AbortSignal): Promise<number>;
   /** What fires, by rule and severity, in no order. */
   countFiring(signal: AbortSignal): Promise<FiringCount[]>;
-  /** Those with something that nobody has been notified of, the oldest first; without those that are held. */
+  /**
+   * Those with something that nobody has been notified of, the oldest first; without those that are held. Of a commit
+   * of this process that is under way all or none, so that its alerts are sent together.
+   */
   listUnsent(
     page: { readonly limit: number; readonly exceptRules?: readonly string[] },
     signal: AbortSignal,
