@@ -132,6 +132,7 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
         records: await read("data?filter=db/meter/"),
         customers: await read("customers"),
         views: await read("views"),
+        boards: await read("boards"),
         firmware: await read("firmware"),
         jobs: await read("jobs"),
       };
@@ -147,6 +148,9 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
         shadow: { state: { desired: { rate: 5 } }, tags: { site: "roof" } },
       });
       await asMaster(first).post("views", { name: "Roof", query: "where=tags%2Fsite%3Aroof" });
+      const shown = { device_ids: ["meter"], topic: "kwh", pointer: "", fn: "last", range: "P1D" };
+      const panel = { kind: "value", ...shown, x: 0, y: 0, w: 3, h: 2 };
+      await asMaster(first).post("boards", { name: "Roof", panels: [panel] });
       const customer = await registerCustomer(first, "ann@example.com");
       const image = Buffer.from("version=2.0.0");
       const firmwareId = await uploadFirmware(first, image);

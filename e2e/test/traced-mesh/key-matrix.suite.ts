@@ -77,6 +77,7 @@ export function keyMatrix(shared: () => TestMesh): void {
     }
     const sleepingDevice = async () => `devices/${await created("devices", {})}`;
 
+    const board = async () => `boards/${await created("boards", { name: "matrix" })}`;
     const savedView = () => created("views", { name: `view ${++counter}`, query: "where=a" });
     // It waits, so that it has not ended when it is changed.
     const newJob = { target: { ids: ["matrix"] }, action: { kind: "rpc", func: "ping" }, expires_in: "PT1M" };
@@ -130,6 +131,11 @@ export function keyMatrix(shared: () => TestMesh): void {
       createView: () => ({ path: "views", body: { name: `view ${++counter}`, query: "where=a" } }),
       patchView: async () => ({ path: `views/${await savedView()}`, body: { query: "where=b" } }),
       deleteView: async () => ({ path: `views/${await savedView()}` }),
+      listBoards: () => ({ path: "boards" }),
+      createBoard: () => ({ path: "boards", body: { name: "matrix", panels: [] } }),
+      readBoard: async () => ({ path: await board() }),
+      patchBoard: async () => ({ path: await board(), body: { name: "wall", revision: 1 } }),
+      deleteBoard: async () => ({ path: await board() }),
       readCredentials: () => ({ path: "devices/matrix/credentials" }),
       rotateToken: async () => ({ path: `devices/${await created("devices", {})}/token` }),
       rotatePublicKey: async () => ({ path: `devices/${await created("devices", {})}/public_key` }),

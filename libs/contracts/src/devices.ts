@@ -13,6 +13,7 @@ import {
   WireError,
 } from "./contract.ts";
 import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
+import { Board, BoardPatch, boardBounds, ListedBoard, NewBoard } from "./model/board.ts";
 import {
   CreatedDevice,
   Device,
@@ -64,6 +65,7 @@ const too_many_scans = {
 } as const;
 
 const view_not_found = { code: "not_found", when: "There is no saved view of that id." } as const;
+const board_not_found = { code: "not_found", when: "There is no board of that id." } as const;
 const view_name_taken = { code: "conflict", when: "Another saved view has that name." } as const;
 
 /** Why a change of a device is refused. */
@@ -348,6 +350,39 @@ export const devices = defineContract({
       in: z.object({ id: z.string() }),
       out: done,
       errors: { view_not_found: doneIfRepeated(view_not_found) },
+    },
+    /** The boards without their panels, the oldest first. */
+    listBoards: { ...idempotent, in: z.object({}), out: z.array(ListedBoard).max(boardBounds.boards) },
+    createBoard: {
+      ...notIdempotent,
+      in: NewBoard,
+      out: Board,
+      errors: {
+        too_many_boards: {
+          code: "conflict",
+          when: `There are ${boardBounds.boards} boards, as many as there may be; one must be deleted first.`,
+        },
+      },
+    },
+    readBoard: { ...idempotent, in: z.object({ id: z.string() }), out: Board, errors: { board_not_found } },
+    patchBoard: {
+      ...notIdempotent,
+      in: z.object({ id: z.string(), ...BoardPatch.shape }),
+      out: Board,
+      errors: {
+        board_not_found,
+        board_changed: {
+          code: "conflict",
+          when: "`revision` is not the revision of the board.",
+          details: z.object({ revision: z.int() }),
+        },
+      },
+    },
+    deleteBoard: {
+      ...idempotent,
+      in: z.object({ id: z.string() }),
+      out: done,
+      errors: { board_not_found: doneIfRepeated(board_not_found) },
     },
   },
 });

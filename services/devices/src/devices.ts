@@ -4,6 +4,7 @@ import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
 import { mayAccess } from "./acl/principal-rights.ts";
+import { type BoardsOptions, createBoards } from "./boards/boards.ts";
 import type { BrokerConnections } from "./connections/broker-connections.ts";
 import type { Diagnostics } from "./diagnostics/diagnostics.ts";
 import { createDeviceCreation, type DeviceCreationOptions } from "./operations/device-creation.ts";
@@ -24,7 +25,8 @@ import type { DeviceStore } from "./store/device-store.ts";
 import { createSavedViews, type SavedViewsOptions } from "./views/saved-views.ts";
 
 /** What the use cases in other files need, and those here. */
-type DevicesOptions = DeviceCreationOptions &
+type DevicesOptions = BoardsOptions &
+  DeviceCreationOptions &
   DeviceDeletionOptions &
   DeviceWalkOptions &
   Omit<DeviceFacetsOptions, "walk"> &
@@ -106,6 +108,7 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     },
 
     ...createSavedViews(options),
+    ...createBoards(options),
 
     readPresences: async ({ ids }) => ({ online: ids.filter((id) => presence.isOnline(id)) }),
 

@@ -402,6 +402,49 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(await store.readViews(signal)).toEqual({ revision: 2, views: [view("x"), view("y")] });
     });
 
+    test("boards are replaced only at the revision that was read", async () => {
+      const board = (id: string, name = id) => ({
+        id,
+        name,
+        revision: 1,
+        created_at: "2026-01-31T12:00:00.000Z",
+        changed_at: "2026-01-31T12:00:00.000Z",
+        panels: [
+          {
+            kind: "chart" as const,
+            where: { shadow: [{ pointer: "/tags/$set.a", is: "b" }] },
+            topic: "temp",
+            pointer: "/$a.b",
+            fn: "avg" as const,
+            range: "P1D",
+            x: 0,
+            y: 0,
+            w: 4,
+            h: 2,
+          },
+        ],
+      });
+      for (const id of ["a", "b"]) expect(await store.insertBoard(board(id), 3, signal)).toBe(true);
+      const rest = await Promise.all(["c", "d", "e"].map((id) => store.insertBoard(board(id), 3, signal)));
+      expect(rest.filter(Boolean)).toHaveLength(1);
+      const changed = { ...board("a", "x"), revision: 2, panels: [] };
+      const replaced = await Promise.all([1, 2, 3].map(() => store.replaceBoard(changed, signal)));
+      expect(replaced.filter(Boolean)).toHaveLength(1);
+      expect(await store.replaceBoard({ ...board("none"), revision: 2 }, signal)).toBe(false);
+      await store.close();
+      store = await place.open();
+      expect(await store.findBoard("a", signal)).toEqual(changed);
+      expect(await store.findBoard("b", signal)).toEqual(board("b"));
+      expect((await store.listBoards(signal)).slice(0, 2)).toEqual([
+        { ...changed, panels: 0 },
+        { ...board("b"), panels: 1 },
+      ]);
+      expect(await store.removeBoard("a", signal)).toBe(true);
+      expect(await store.removeBoard("a", signal)).toBe(false);
+      expect(await store.insertBoard(board("f"), 3, signal)).toBe(true);
+      expect((await store.listBoards(signal)).map(({ id }) => id)).toContain("f");
+    });
+
     test("a call that was given up changes nothing", async () => {
       const gone = AbortSignal.abort(new Error("given up"));
       await expect(store.insert(newDevice("a"), null, gone)).rejects.toThrow("given up");

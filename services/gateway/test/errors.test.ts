@@ -35,6 +35,9 @@ describe("the status of an error", () => {
       view_not_found: 404,
       view_name_taken: 409,
       too_many_views: 409,
+      board_not_found: 404,
+      board_changed: 409,
+      too_many_boards: 409,
       // api.md, Keys
       last_master_key: 409,
       key_contradictory: 400,
@@ -157,6 +160,52 @@ describe("over HTTP", () => {
       "view_name_taken",
       ["/name"],
     ]);
+  });
+
+  test("what is wrong with a board is listed with pointers into the body", async () => {
+    const pointersOf = async (path: string, json: object) => {
+      const problem = Problem.parse(await (await mesh.fetch(`/api/v2/${path}`, { json })).json());
+      return [problem.status, problem.reason, problem.errors?.map(({ pointer }) => pointer)];
+    };
+    const panel = {
+      kind: "chart",
+      where: {},
+      topic: "temp",
+      pointer: "",
+      fn: "avg",
+      range: "P1D",
+      x: 0,
+      y: 0,
+      w: 4,
+      h: 2,
+    };
+    const wrong = [
+      { ...panel, device_ids: ["pump"] },
+      { ...panel, x: 10 },
+      { ...panel, range: "P9Y", pointer: "a", fn: "median" },
+      { ...panel, w: 0, colour: 1 },
+    ];
+    expect(await pointersOf("boards", { name: " ", panels: wrong })).toEqual([
+      400,
+      "invalid_request",
+      [
+        "/name",
+        "/panels/0",
+        "/panels/1/w",
+        "/panels/2/pointer",
+        "/panels/2/fn",
+        "/panels/2/range",
+        "/panels/3/w",
+        "/panels/3/colour",
+      ],
+    ]);
+    const many = Array.from({ length: 41 }, () => panel);
+    expect(await pointersOf("boards", { name: "Wall", panels: many })).toEqual([
+      400,
+      "invalid_request",
+      ["/panels"],
+    ]);
+    expect(await pointersOf("boards/wall", { revision: 7 })).toEqual([409, "board_changed", ["/revision"]]);
   });
 
   test("a service that cannot serve is named, also where another one called it", async () => {

@@ -84,6 +84,7 @@ const session = {
   expires_at: "2999-01-01T00:00:00.000Z",
 };
 
+const board = { id: "wall", name: "Wall", revision: 2, created_at: at, changed_at: at, panels: [] };
 const view = { id: "v1", name: "Silent", query: "where=silent%3A24h" };
 
 type Fake<C extends Parameters<typeof serve>[1]> = {
@@ -269,6 +270,12 @@ function firstImplementations() {
       made.name === view.name ? context.fail("view_name_taken") : { ...made, id: "v2" },
     patchView: async ({ id }, context) => (id === "none" ? context.fail("view_not_found") : view),
     deleteView: async () => ({}),
+    listBoards: async () => [{ ...board, panels: 0 }],
+    createBoard: async (made) => ({ ...board, ...made }),
+    readBoard: async ({ id }, context) => (id === "none" ? context.fail("board_not_found") : board),
+    patchBoard: async ({ revision = 1 }, context) =>
+      revision === board.revision ? board : context.fail("board_changed", { revision: board.revision }),
+    deleteBoard: async () => ({}),
     readCredentials: async () => ({ token: secrets.device, public_key: secrets.public_key }),
     rotateToken: async () => ({ token: secrets.device }),
     rotatePublicKey: async () => ({ public_key: secrets.public_key }),

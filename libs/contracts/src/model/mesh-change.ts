@@ -14,6 +14,7 @@ const changedKinds = [
   "customer",
   "mail",
   "view",
+  "board",
   "firmware",
   "webhook",
   "rule",

@@ -20,6 +20,7 @@ export const tags = {
   "Notification stream": "What happens, as it happens.",
   Alerts: "Rules, what they found wrong, and who is notified; with a master key.",
   Webhooks: "What happens, sent to a URL; with a master key.",
+  Boards: "Charts and values in a grid; with a master key.",
   Keys: "Master and device keys.",
   Sessions: "Browsers that are signed in to the dashboard.",
   "Device key": "One device, the `app` sections of its shadow; with a device key.",

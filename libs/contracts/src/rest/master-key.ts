@@ -5,6 +5,7 @@ import { keys } from "../keys.ts";
 import { DeadMail, mailer } from "../mailer.ts";
 import { FunctionName } from "../model/acl.ts";
 import { ApiKey, NewApiKey } from "../model/api-key.ts";
+import { Board, BoardPatch, boardBounds, ListedBoard, NewBoard } from "../model/board.ts";
 import { ConditionInput } from "../model/condition-text.ts";
 import { ListedCustomer } from "../model/customer.ts";
 import {
@@ -48,6 +49,7 @@ const identified = (what: string) =>
   z.object({ id: z.string().min(1).max(128).describe(`Id of the ${what}.`) });
 const ofExecution = { params: identified("execution"), absent: { id: "execution_not_found" } } as const;
 const ofView = { params: identified("view"), absent: { id: "view_not_found" } } as const;
+const ofBoard = { params: identified("board"), absent: { id: "board_not_found" } } as const;
 const ofJob = { params: identified("job"), absent: { id: "job_not_found" } } as const;
 const nothing = { description: "Done." } as const;
 const where = ConditionInput.optional().meta({
@@ -238,6 +240,50 @@ An entry that happens again meanwhile is at the beginning again.`,
     ...ofView,
     answers: { 204: nothing },
     calls: [{ contract: devices, methods: ["deleteView"] }],
+  },
+  listBoards: {
+    ...get("/boards"),
+    ...tagged("Boards"),
+    summary: "List the boards, oldest first",
+    answers: { 200: { description: "The boards, without their panels.", json: z.array(ListedBoard) } },
+    calls: [{ contract: devices, methods: ["listBoards"] }],
+  },
+  createBoard: {
+    ...post("/boards", "board"),
+    ...tagged("Boards"),
+    summary: "Create a board",
+    description: `All master keys and their sessions share the boards; there are at most ${boardBounds.boards} of ${boardBounds.panels} panels.`,
+    body: { schema: NewBoard, optional: false },
+    answers: {
+      201: { description: "The board.", json: Board, headers: { Location: "Where the board is read." } },
+    },
+    calls: [{ contract: devices, methods: ["createBoard"] }],
+  },
+  readBoard: {
+    ...get("/boards/:id"),
+    ...tagged("Boards"),
+    summary: "Read a board",
+    ...ofBoard,
+    answers: { 200: { description: "The board.", json: Board } },
+    calls: [{ contract: devices, methods: ["readBoard"] }],
+  },
+  patchBoard: {
+    ...post("/boards/:id", "board"),
+    ...tagged("Boards"),
+    summary: "Change the name or the panels of a board",
+    description: "With `revision` the change is refused if another one came first.",
+    ...ofBoard,
+    body: { schema: BoardPatch, optional: false },
+    answers: { 200: { description: "The board as it is now.", json: Board } },
+    calls: [{ contract: devices, methods: ["patchBoard"] }],
+  },
+  deleteBoard: {
+    ...remove("/boards/:id", "board"),
+    ...tagged("Boards"),
+    summary: "Delete a board",
+    ...ofBoard,
+    answers: { 204: nothing },
+    calls: [{ contract: devices, methods: ["deleteBoard"] }],
   },
   readCredentials: {
     ...get("/devices/:id/credentials"),

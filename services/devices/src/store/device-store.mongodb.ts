@@ -9,6 +9,7 @@ import {
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
+import { boardCollection, createMongoBoardStore } from "./board-store.mongodb.ts";
 import type {
   DeviceDocument,
   DeviceStore,
@@ -154,7 +155,7 @@ const filterBatchSize = 5_000;
  * @throws StoreUnavailable when no server answers in time.
  */
 export async function openMongoDeviceStore(url: MongoUrl, signal: AbortSignal): Promise<DeviceStore> {
-  return createMongoDeviceStore(await openMongo(url, [deviceCollection], signal));
+  return createMongoDeviceStore(await openMongo(url, [deviceCollection, boardCollection], signal));
 }
 
 function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceStore {
@@ -210,6 +211,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
 
   return {
     exclusive: false,
+    ...createMongoBoardStore({ db, run }),
 
     async insert(device, operation, signal) {
       for (;;) {

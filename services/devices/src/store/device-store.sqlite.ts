@@ -6,6 +6,7 @@ import { labelsOf } from "@devmesh/contracts/model/labels";
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import type { PendingOperation } from "../pending-operation.ts";
+import { boardsMigration, createSqliteBoardStore } from "./board-store.sqlite.ts";
 import type {
   CountedCondition,
   DeviceDocument,
@@ -83,6 +84,7 @@ const migrations: readonly Migration[] = [
   INSERT INTO saved_views VALUES (0, '[]');
   `,
   "CREATE INDEX devices_last_seen ON devices (last_seen) WHERE hidden = 0;",
+  boardsMigration,
 ];
 
 /** How many devices are offline since before the time `:before_<nth>`. */
@@ -271,6 +273,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
 
   return {
     exclusive: true,
+    ...createSqliteBoardStore(db, commits),
 
     insert(device, operation, signal) {
       return commits.run(() => {

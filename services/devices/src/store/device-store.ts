@@ -2,6 +2,7 @@ import type { Device } from "@devmesh/contracts/model/device";
 import type { SavedView } from "@devmesh/contracts/model/saved-view";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
+import type { BoardStore } from "./board-store.ts";
 import type { FacetCount } from "./facet-count.ts";
 import type { ListOrder } from "./list-order.ts";
 
@@ -105,11 +106,11 @@ export interface SavedViews {
 }
 
 /**
- * Devices as documents, and the saved views of their list. The port requires of a database only unique ids and
+ * Devices as documents, the saved views of their list, and boards. The port requires of a database only unique ids and
  * compare-and-set on one document. A pending creation or deletion hides a device from all methods but those about
  * operations. Writes are durable when they resolve, except presence.
  */
-export interface DeviceStore {
+export interface DeviceStore extends BoardStore {
   /** Whether this process alone writes: every operation found at its start was then left by a crash. */
   readonly exclusive: boolean;
   /** Stores a new device with its operation; `exists` also for a hidden device that is being created. */

@@ -37,6 +37,7 @@ const violationOfReason: Readonly<Partial<Record<ReasonOf<Contract>, Violation>>
   filter_invalid: { pointer: "/query/filter", detail: "must not hold a NUL" },
   key_contradictory: { pointer: "/access", detail: "contradicts `device_id`" },
   meta_too_large: { pointer: "/meta", detail: "exceeds 16 KB" },
+  board_changed: { pointer: "/revision", detail: "is not the revision of the board" },
   view_name_taken: { pointer: "/name", detail: "is the name of another view" },
   topic_unbound: { pointer: "/query/topic", detail: "goes only with `device_id`" },
 };

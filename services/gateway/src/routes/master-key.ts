@@ -126,6 +126,25 @@ export function masterKeyHandlers(
       return noContent;
     },
 
+    listBoards: async ({ call }) => json(await devices.bytes.listBoards({}, call)),
+
+    async createBoard({ body, call }) {
+      const bytes = await devices.bytes.createBoard(body, call);
+      const id = leadingString(bytes, "id");
+      const headers = { Location: masterKey.readBoard.path.replace(":id", id) };
+      return { ...json(bytes, { status: 201, headers }), created: id };
+    },
+
+    readBoard: async ({ params, call }) => json(await devices.bytes.readBoard({ id: params.id }, call)),
+
+    patchBoard: async ({ params, body, call }) =>
+      json(await devices.bytes.patchBoard({ ...body, id: params.id }, call)),
+
+    async deleteBoard({ params, call }) {
+      await devices.bytes.deleteBoard({ id: params.id }, call);
+      return noContent;
+    },
+
     readCredentials: async ({ params, call }) =>
       json(await devices.bytes.readCredentials({ id: params.id }, call)),
 
