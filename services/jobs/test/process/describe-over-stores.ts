@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { openMongo } from "@devmesh/store/mongodb";
 import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
+import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe } from "@jest/globals";
 import { type JobsFixture, startJobsFixture } from "./jobs-fixture.ts";
@@ -26,7 +28,23 @@ export function describeOverStores(title: string, suite: (start: () => Promise<J
     suite(() =>
       startJobsFixture(async () => {
         const database = mongodb().newDatabase();
-        return { ...database, endLeases: () => endLeases(database.storeUrl) };
+        const direct = new URL(database.storeUrl);
+        const proxy = await startTcpProxy(Number(direct.port));
+        const proxied = new URL(direct);
+        proxied.port = String(proxy.port);
+        return {
+          storeUrl: proxied.href,
+          endLeases: () => endLeases(database.storeUrl),
+          async interrupt() {
+            proxy.cut();
+            await sleep(300);
+            proxy.restore();
+          },
+          async [Symbol.asyncDispose]() {
+            await proxy.close();
+            await database[Symbol.asyncDispose]();
+          },
+        };
       }),
     ),
   );

@@ -52,6 +52,8 @@ interface FakeDevice {
 interface TestStore extends AsyncDisposable {
   readonly storeUrl: string;
   endLeases(): Promise<void>;
+  /** The server of the store dies with all connections, and is back a moment later; absent where it is a file. */
+  readonly interrupt?: () => Promise<void>;
 }
 
 /** The broker of a mesh with fakes of `devices` and `rpc-bridge`, and a process of the service. */
@@ -66,6 +68,8 @@ export interface JobsFixture extends AsyncDisposable {
   restartBridge(): Promise<void>;
   /** The broker is killed and starts again. */
   restartBroker(): Promise<void>;
+  /** The server of the store is away for a moment; undefined where there is none. */
+  readonly interruptStore: (() => Promise<void>) | undefined;
   /** Ends the process; the next one has an empty store. */
   newStore(): Promise<void>;
   /** Ends what a test has left, and forgets its devices. */
@@ -275,6 +279,9 @@ export async function startJobsFixture(openStore: () => Promise<TestStore>): Pro
       ofBridge = await startBridge();
     },
     restartBroker: () => broker.restart(),
+    get interruptStore() {
+      return store.interrupt;
+    },
     async newStore() {
       await service.end("SIGKILL");
       await store[Symbol.asyncDispose]();

@@ -78,9 +78,10 @@ describeOverStores("updates while parts are killed,", (start) => {
   );
 
   test(
-    "each device is updated although the bridge and the broker are killed again and again, too",
+    "each device is updated although the bridge, the broker and the store are killed again and again, too",
     () => {
-      const parts = [mesh.restartBridge, mesh.restartBroker, mesh.takeOver];
+      const { restartBridge, restartBroker, takeOver, interruptStore } = mesh;
+      const parts = [restartBridge, restartBroker, takeOver, ...(interruptStore ? [interruptStore] : [])];
       return killAgainAndAgain((nth) => parts[nth % parts.length]?.() ?? Promise.resolve());
     },
     240_000 + kills * 20_000,
