@@ -47,7 +47,7 @@ async function runOneService(name: string): Promise<void> {
     env: { ...process.env, DATA_DIR: mesh.dataDir },
   });
   started.push(child);
-  await eventually(() => operator.request(`$SRV.PING.${name}`, "", 1_000), { withinMs: 60_000 }).catch(
+  await eventually(() => operator.request(`$SRV.PING.${name}`, "", 1_000), { withinMs: 150_000 }).catch(
     (cause: Error) => {
       throw new Error(`${name} did not come up:\n${child.output()}`, { cause });
     },
@@ -55,10 +55,14 @@ async function runOneService(name: string): Promise<void> {
 }
 
 // The last first: none may need that those it calls are there already.
-test.each([...names].reverse())("%s starts by itself beside a mesh that runs", async (name) => {
-  await expect(operator.request(`$SRV.PING.${name}`)).rejects.toThrow("nobody answers");
-  await runOneService(name);
-});
+test.each([...names].reverse())(
+  "%s starts by itself beside a mesh that runs",
+  async (name) => {
+    await expect(operator.request(`$SRV.PING.${name}`)).rejects.toThrow("nobody answers");
+    await runOneService(name);
+  },
+  180_000,
+);
 
 test.each(names)("%s tells the version and the methods that its committed surface has", async (name) => {
   const surface = (await knownContracts(repository)).find(({ service }) => service === name)?.surface;
