@@ -26,6 +26,8 @@ const values: Readonly<Record<string, string>> = {
 const bodies: Readonly<Record<string, unknown>> = {
   updateCustomer: { meta: {} },
   createView: { name: "Silent pumps", query: "where=silent%3A24h" },
+  createBoard: { name: "Cold store", panels: [] },
+  patchBoard: { name: "Cold stores", revision: 2 },
   cancelExecution: { state: "cancelled" },
   createFirmware: { name: "pump", version: "1.4.0", size: 3, sha256: "0".repeat(64) },
   createJob: { target: { where: {} }, action: { kind: "rpc", func: "Allowed" } },
