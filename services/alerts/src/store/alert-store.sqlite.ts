@@ -23,25 +23,22 @@ export const alertTables = `
     severity TEXT NOT NULL,
     state TEXT NOT NULL,
     cleared_at INTEGER,
+    -- 2 for what is held.
     unsent INTEGER NOT NULL,
-    document TEXT NOT NULL
+    document TEXT NOT NULL,
+    acknowledged INTEGER NOT NULL,
+    notified_at INTEGER
   ) STRICT;
   CREATE UNIQUE INDEX alert_open ON alert (pair) WHERE state <> 'cleared';
   CREATE INDEX alert_of_pair ON alert (pair, id);
   CREATE INDEX alert_by_state ON alert (state, id);
   CREATE INDEX alert_of_device ON alert (device_id, id);
   CREATE INDEX alert_of_rule ON alert (rule_id, id);
+  CREATE INDEX alert_firing ON alert (rule_id, notified_at, severity, acknowledged) WHERE state = 'firing';
   CREATE INDEX alert_unsent ON alert (id) WHERE unsent = 1;
+  CREATE INDEX alert_held ON alert (id) WHERE unsent = 2;
   CREATE INDEX alert_cleared ON alert (cleared_at) WHERE cleared_at IS NOT NULL;
   CREATE TABLE progress (only INTEGER PRIMARY KEY CHECK (only = 1), document TEXT NOT NULL) STRICT;
-`;
-
-/** Added to {@link alertTables}. `unsent` is 2 for what is held. */
-export const alertColumns = `
-  ALTER TABLE alert ADD COLUMN acknowledged INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE alert ADD COLUMN notified_at INTEGER;
-  CREATE INDEX alert_firing ON alert (rule_id, notified_at, severity, acknowledged) WHERE state = 'firing';
-  CREATE INDEX alert_held ON alert (id) WHERE unsent = 2;
 `;
 
 /** Alerts in the SQLite file of the service. */

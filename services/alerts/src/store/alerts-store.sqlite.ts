@@ -2,15 +2,13 @@ import { GroupCommit } from "@devmesh/store/group-commit";
 import { createSqliteLeases } from "@devmesh/store/leases.sqlite";
 import { createSqliteMailSlotStore, mailSlotTables } from "@devmesh/store/mail-slots.sqlite";
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
-import { alertColumns, alertTables, createSqliteAlertStore } from "./alert-store.sqlite.ts";
+import { alertTables, createSqliteAlertStore } from "./alert-store.sqlite.ts";
 import type { AlertsStore } from "./alerts-store.ts";
-import { channelRevision, createSqliteRuleStore, ruleTables, silenceTable } from "./rule-store.sqlite.ts";
+import { createSqliteRuleStore, ruleTables } from "./rule-store.sqlite.ts";
 
 /** Opens the file of the service. @throws Error with one clear sentence when another process holds it */
 export function openSqliteAlertsStore(path: string): AlertsStore {
-  const { db, close } = openSqlite(path, {
-    migrations: [ruleTables + alertTables, channelRevision + mailSlotTables, alertColumns + silenceTable],
-  });
+  const { db, close } = openSqlite(path, { migrations: [ruleTables + alertTables + mailSlotTables] });
   const commits = new GroupCommit(db);
   const ping = db.prepare("SELECT 1");
   return {

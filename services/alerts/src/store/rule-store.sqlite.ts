@@ -3,19 +3,17 @@ import type { GroupCommit } from "@devmesh/store/group-commit";
 import { unlessAborted } from "@devmesh/store/sqlite";
 import type { RuleStore, StoredChannel, StoredRule, StoredSilence } from "./rule-store.ts";
 
-/** `document` is the JSON of the row. */
+/** `document` is the JSON of the row, `storms` that of a channel's storms. */
 export const ruleTables = `
   CREATE TABLE rule (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, document TEXT NOT NULL) STRICT;
-  CREATE TABLE channel (id TEXT PRIMARY KEY, sent_at INTEGER NOT NULL, document TEXT NOT NULL) STRICT;
-`;
-
-/** Added to {@link ruleTables}. */
-export const channelRevision = "ALTER TABLE channel ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;";
-
-/** `document` is the JSON of the silence, `storms` that of a channel's storms. */
-export const silenceTable = `
+  CREATE TABLE channel (
+    id TEXT PRIMARY KEY,
+    sent_at INTEGER NOT NULL,
+    document TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    storms TEXT NOT NULL
+  ) STRICT;
   CREATE TABLE silence (id TEXT PRIMARY KEY, until INTEGER NOT NULL, document TEXT NOT NULL) STRICT;
-  ALTER TABLE channel ADD COLUMN storms TEXT NOT NULL DEFAULT '{}';
 `;
 
 /** Rules, channels and silences in the SQLite file of the service. */
