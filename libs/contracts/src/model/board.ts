@@ -5,29 +5,20 @@ import { DeviceId } from "./device-id.ts";
 import { durationBetween } from "./duration.ts";
 import { maxSeriesOfAnswer, SeriesPointer, SeriesTopic, seriesFunctions } from "./series.ts";
 import { Timestamp } from "./time.ts";
+import { wellFormedText } from "./well-formed-text.ts";
 
 /** Bounds of boards (api.md, Boards). Positions are in cells of the grid. */
 export const boardBounds = { boards: 100, panels: 40, columns: 12, rows: 400, panelRows: 12 } as const;
 
-const wellFormed = (text: string) => text.isWellFormed();
-
-const BoardName = z
-  .string()
-  .max(60)
+const BoardName = wellFormedText(60)
   .regex(/^\S(.*\S)?$/u, "must be one line without blanks around it")
-  .refine(wellFormed, "must not hold half of a surrogate pair")
   .describe("What people call it.");
 
 /** Numbers of some devices, and their place on a board. */
 const BoardPanel = z
   .strictObject({
     kind: z.enum(["chart", "value"]).describe("A line for each device, or one number of them all."),
-    title: z
-      .string()
-      .max(80)
-      .refine(wellFormed, "must not hold half of a surrogate pair")
-      .optional()
-      .describe("Its heading; by default what it shows."),
+    title: wellFormedText(80).optional().describe("Its heading; by default what it shows."),
     where: DeviceCondition.refine(
       (where) => JSON.stringify(where).length <= maxConditionLength,
       `must have at most ${maxConditionLength} characters as JSON`,

@@ -2,22 +2,19 @@ import { z } from "zod";
 import { ShadowPointer } from "./acl.ts";
 import { problemWords } from "./diagnostics.ts";
 import { Duration } from "./duration.ts";
+import { wellFormedText } from "./well-formed-text.ts";
 
 /** Items of each list of a condition. */
 const maxItems = 50;
 /** Pointers of a condition: each may read the documents of all devices. */
 const maxPointers = 10;
 
-const isWellFormed = (text: string) => text.isWellFormed();
-const text = (max: number) =>
-  z.string().max(max).refine(isWellFormed, "must not hold half of a surrogate pair");
-
-const Word = text(256).min(1);
-const Version = text(64).min(1).nullable();
+const Word = wellFormedText(256).min(1);
+const Version = wellFormedText(64).min(1).nullable();
 const Problem = z.enum(["any", ...problemWords]);
 
 /** A value of a shadow that a condition can ask for; null is for a member that is absent. */
-const ShadowValue = z.union([text(256), z.number(), z.boolean(), z.null()], {
+const ShadowValue = z.union([wellFormedText(256), z.number(), z.boolean(), z.null()], {
   error: "must be a text of at most 256 characters, a number, true, false or null",
 });
 export type ShadowValue = z.infer<typeof ShadowValue>;

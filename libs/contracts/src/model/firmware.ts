@@ -2,6 +2,7 @@ import { z } from "zod";
 import { DeviceCondition } from "./device-condition.ts";
 import { Creator } from "./execution.ts";
 import { Timestamp } from "./time.ts";
+import { wellFormedText } from "./well-formed-text.ts";
 
 /** Bounds of firmware (api.md, Firmware). */
 export const firmwareBounds = {
@@ -11,12 +12,7 @@ export const firmwareBounds = {
   files: 10_000,
 } as const;
 
-const text = (max: number) =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .refine((given) => given.isWellFormed(), "must not hold half of a surrogate pair");
+const text = (max: number) => wellFormedText(max).min(1);
 
 const Version = text(64);
 const size = "Bytes of the file.";

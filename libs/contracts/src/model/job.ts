@@ -7,6 +7,7 @@ import { Creator, ExecutionState, executionStates } from "./execution.ts";
 import type { JsonObject } from "./json.ts";
 import { Timestamp } from "./time.ts";
 import type { ViolationList } from "./violation.ts";
+import { wellFormedText } from "./well-formed-text.ts";
 
 /** Bounds of jobs (api.md, Jobs). */
 export const jobLimits = {
@@ -148,11 +149,7 @@ const PauseAt = z
   .meta({ id: "NewPauseAt", outputId: "PauseAt", description: "When a job pauses by itself." });
 
 const expiresIn = durationBetween("PT1M", "P365D");
-const name = z
-  .string()
-  .min(1)
-  .max(128)
-  .refine((text) => text.isWellFormed(), "must not hold half of a surrogate pair");
+const name = wellFormedText(128).min(1);
 
 /** The body of `POST /jobs`. */
 export const NewJob = z

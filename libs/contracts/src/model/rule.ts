@@ -8,18 +8,13 @@ import type { JsonObject } from "./json.ts";
 import { Timestamp } from "./time.ts";
 import type { ViolationList } from "./violation.ts";
 import { WebhookFormat } from "./webhook.ts";
+import { wellFormedText } from "./well-formed-text.ts";
 
 /** Bounds of rules, channels and silences (api.md, Alerts). */
 export const alertBounds = { rules: 500, channels: 50, silences: 200, addresses: 10, topics: 100 } as const;
 
 /** Tests of channels in an hour, so that nobody can send mail to strangers at a rate. */
 export const channelTests = { perTarget: 3, total: 30 } as const;
-
-const wellFormed = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .refine((text) => text.isWellFormed(), "must not hold half of a surrogate pair");
 
 export const Severity = z.enum(["info", "warning", "critical"]);
 
@@ -37,7 +32,7 @@ const Bounds = z
 const comparison = {
   is: z.enum([">", ">=", "<", "<=", "==", "!=", "outside", "inside"]).describe("How it compares."),
   than: z
-    .union([z.number(), wellFormed(256), z.boolean(), Bounds])
+    .union([z.number(), wellFormedText(256), z.boolean(), Bounds])
     .describe("What it compares to; two numbers for `outside` and `inside`, which include their bounds."),
 };
 
@@ -145,7 +140,7 @@ export const RuleCondition = z.discriminatedUnion("kind", [
 export type RuleCondition = z.output<typeof RuleCondition>;
 
 const members = {
-  name: wellFormed(128).min(1).describe("What people call it."),
+  name: wellFormedText(128).min(1).describe("What people call it."),
   enabled: z.boolean().describe("Without it the rule is kept and does nothing."),
   severity: Severity.describe("How bad it is."),
   where: DeviceCondition.describe("The devices it is for; `{}` is all."),
@@ -160,7 +155,7 @@ const members = {
     .describe(
       "How long after a message an alert that still fires, and that nobody has acknowledged, is sent again; null for never.",
     ),
-  note: wellFormed(1_000).nullable().describe("What to do about it; part of each message."),
+  note: wellFormedText(1_000).nullable().describe("What to do about it; part of each message."),
 };
 
 export const NewRule = z
@@ -246,7 +241,7 @@ export function checkNewRule(body: JsonObject, violations: ViolationList): void 
 }
 
 const channelMembers = {
-  name: wellFormed(128).min(1).describe("What people call it."),
+  name: wellFormedText(128).min(1).describe("What people call it."),
   to: z.array(EmailAddress).min(1).max(alertBounds.addresses).describe("Addresses that get the mail."),
   webhook_id: z.string().min(1).max(128).describe("Id of the webhook; its `events` may be empty."),
   format: WebhookFormat,

@@ -3,15 +3,11 @@ import { DeviceCondition } from "./device-condition.ts";
 import { alertBounds } from "./rule.ts";
 import { Timestamp, TimestampInput } from "./time.ts";
 import type { ViolationList } from "./violation.ts";
+import { wellFormedText } from "./well-formed-text.ts";
 
 const members = {
   where: DeviceCondition.describe("The devices it is for; `{}` is all."),
-  note: z
-    .string()
-    .max(1_000)
-    .refine((text) => text.isWellFormed(), "must not hold half of a surrogate pair")
-    .nullable()
-    .describe("Why."),
+  note: wellFormedText(1_000).nullable().describe("Why."),
 };
 const RuleIds = z.array(z.string().min(1).max(128)).min(1).max(alertBounds.rules);
 
