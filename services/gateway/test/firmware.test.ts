@@ -155,6 +155,22 @@ describe("an upload", () => {
     expect(ended).toEqual([...received.keys()]);
   });
 
+  test("that is cut while its first piece is being stored is dropped, too", async () => {
+    const { received, ended } = recordUploads();
+    const { putContent } = mesh.fakes.jobs;
+    const dropped = Promise.withResolvers<void>();
+    mesh.fakes.jobs.putContent = async (input, context) => {
+      const stored = await putContent(input, context);
+      await dropped.promise;
+      return stored;
+    };
+    const request = beginUpload();
+    request.write(content.subarray(0, pieceBytes));
+    await eventually(() => received.size === 1);
+    request.destroy();
+    await eventually(() => ended.length === 1).finally(dropped.resolve);
+  });
+
   test("beyond the fourth at a time is refused, until one has ended", async () => {
     const { received } = recordUploads();
     const requests = Array.from({ length: 4 }, beginUpload);

@@ -71,19 +71,19 @@ export function firmwareHandlers(options: FirmwareHandlerOptions): Handlers<keyo
     async uploadFirmware({ params: { id }, keyId = "", upload: body, call, within }) {
       const release = uploads.acquire(keyId, "master");
       const upload = randomUUID();
-      let number = 0;
+      let sent = 0;
       try {
         const { size, ready } = await jobs.readFirmware({ id }, call);
         if (ready) throw refusal("content_exists");
         if ((body.declaredBytes ?? size) !== size) throw refusal("content_mismatch");
         for await (const piece of body.pieces(firmwareBounds.pieceBytes)) {
+          const number = sent++;
           const data = piece.toString("base64");
           await within(pieceMs, (call) => jobs.bytes.putContent({ id, upload, number, data }, call));
-          number++;
         }
         return json(await within(endMs, (call) => jobs.bytes.endContent({ id, upload }, call)));
       } catch (error) {
-        if (number > 0) void drop(id, upload);
+        if (sent > 0) void drop(id, upload);
         throw error;
       } finally {
         release();
