@@ -37,7 +37,7 @@ export function keyMatrix(shared: () => TestMesh): void {
       pump = await enrolDevice(mesh, "matrix", {
         write: ["/state/desired/app"],
         rpc: ["ping"],
-        queries: { all: { topic: "#" } },
+        queries: { all: { topic: "#" }, numbers: { topic: "x", pointers: ["/v"] } },
       });
       device = await pump.connect();
       await device.answerRpc(() => ({ result: true }));
@@ -114,6 +114,7 @@ export function keyMatrix(shared: () => TestMesh): void {
       readOwnDevice: () => ({ path: "m/device" }),
       patchOwnDevice: () => ({ path: "m/device", body: app }),
       runNamedQuery: () => ({ path: "m/device/data/all" }),
+      runNamedSeries: () => ({ path: "m/device/series/numbers" }),
       callOwnFunction: () => ({ path: "m/device/rpc/ping", body: {} }),
       readOwnExecution: async () => ({
         path: `m/device/executions/${await waitingCall(clients.public_key, "m/device")}`,

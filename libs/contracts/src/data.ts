@@ -120,7 +120,7 @@ export const data = defineContract({
     },
     /**
      * Numbers of one series by spans of time, which are rounded outwards. `every` is what was asked for, or what `auto`
-     * became. For a master key, and a device key of that device.
+     * became. For a master key, a device key of that device, and a public key whose ACL the caller has asked.
      */
     readSeries: {
       ...idempotent,
@@ -137,6 +137,8 @@ export const data = defineContract({
         tz: z.string().max(64).default("UTC"),
         /** Whether spans without numbers are answered, too. */
         fill: z.boolean().default(false),
+        /** Spans that begin earlier are left out. */
+        not_before: Timestamp.optional(),
       }),
       out: z.object({
         every: z.string(),

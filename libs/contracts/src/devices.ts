@@ -12,7 +12,7 @@ import {
   pageOf,
   WireError,
 } from "./contract.ts";
-import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
+import { Acl, AclWithoutPointers, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import { Board, BoardPatch, boardBounds, ListedBoard, NewBoard } from "./model/board.ts";
 import {
   CreatedDevice,
@@ -36,6 +36,7 @@ import { FleetSummary } from "./model/fleet.ts";
 import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
 import { maxViews, NewView, SavedView, ViewPatch } from "./model/saved-view.ts";
+import { SeriesPointer } from "./model/series.ts";
 import { ShadowDelta } from "./model/shadow.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
@@ -99,6 +100,11 @@ const TaggedDevice = z.object({
   device: JsonObject,
 });
 
+/** Of a device: its ACL without pointers, which readers of the first release refuse. */
+const withoutPointers = { acl: AclWithoutPointers };
+
+const query_not_found = { code: "not_found", when: "The device's ACL names no such query." } as const;
+
 /** The registry: devices, their shadows, ACLs and presence. */
 export const devices = defineContract({
   service: "devices",
@@ -120,7 +126,7 @@ export const devices = defineContract({
         filter: z.string().optional(),
         where: DeviceCondition.optional(),
       }),
-      out: pageOf(DeviceListItem),
+      out: pageOf(DeviceListItem.extend(withoutPointers)),
       errors: { cursor_invalid, too_many_scans },
     },
     /** Ids of the devices that meet a condition, the oldest first; with `ids` of these alone. */
@@ -152,7 +158,7 @@ export const devices = defineContract({
       ...notIdempotent,
       deadlineMs: 10_000,
       in: NewDevice,
-      out: CreatedDevice,
+      out: CreatedDevice.extend(withoutPointers),
       errors: {
         device_exists: { code: "conflict", when: "A device of that id exists." },
         device_being_deleted,
@@ -298,7 +304,7 @@ export const devices = defineContract({
       deadlineMs: 2_000,
       in: ofDevice,
       out: z.object({
-        acl: Acl,
+        acl: AclWithoutPointers,
         /** What happened before belongs to an earlier device of that id. */
         created_at: Timestamp,
       }),
@@ -315,14 +321,35 @@ export const devices = defineContract({
           z.object({ kind: z.literal("query"), name: QueryName }),
         ]),
       }),
-      out: z.object({ query: NamedQuery.nullable() }),
+      out: z.object({ query: AclWithoutPointers.shape.queries.valueType.nullable() }),
       errors: {
         device_not_found,
         rpc_not_permitted: {
           code: "permission_denied",
           when: "The device's ACL does not list that function.",
         },
-        query_not_found: { code: "not_found", when: "The device's ACL names no such query." },
+        query_not_found,
+      },
+    },
+    /** Which numbers a public key of the device may read by a query of the ACL. */
+    authorizeSeries: {
+      ...idempotent,
+      deadlineMs: 2_000,
+      in: z.object({ id: DeviceId, name: QueryName }),
+      out: z.object({
+        query: z.object({
+          topic: NamedQuery.shape.topic,
+          since: NamedQuery.shape.since,
+          pointers: z.array(SeriesPointer),
+        }),
+      }),
+      errors: {
+        device_not_found,
+        query_not_found,
+        series_not_permitted: {
+          code: "permission_denied",
+          when: "The query of the device's ACL has no `pointers`.",
+        },
       },
     },
     /** The saved views of the list of devices, the oldest first. */
@@ -389,6 +416,13 @@ export const devices = defineContract({
 
 const about = { id: DeviceId, timestamp: Timestamp };
 
+const ofDeviceItself = {
+  ...about,
+  device: Device.extend(withoutPointers),
+  /** The whole ACL, where its queries have pointers. */
+  acl: Acl.optional(),
+};
+
 /** Best effort: a crash between store and publish can lose the event, never the state. */
 export const deviceEvents = defineEvents({
   service: "devices",
@@ -396,10 +430,10 @@ export const deviceEvents = defineEvents({
     online: defineEvent(z.object(about), (event) => event.id),
     /** 2 s after the last connection went. */
     offline: defineEvent(z.object(about), (event) => event.id),
-    created: defineEvent(z.object({ ...about, device: Device }), (event) => event.id),
+    created: defineEvent(z.object(ofDeviceItself), (event) => event.id),
     deleted: defineEvent(z.object(about), (event) => event.id),
     /** Name, ACL or shadow changed. */
-    updated: defineEvent(z.object({ ...about, device: Device }), (event) => event.id),
+    updated: defineEvent(z.object(ofDeviceItself), (event) => event.id),
     /** Its connections are closed and its logins refused for `refused_ms`. */
     throttled: defineEvent(z.object({ ...about, ...Throttling.shape }), (event) => event.id),
     /** A bounded share of what diagnostics record, also of ids that are no device. */

@@ -44,8 +44,8 @@ const eventFrames: readonly EventFrame[] = [
   ...framesOf(deviceEvents, {
     online: { names: ["online"], frame: () => ["online", {}] },
     offline: { names: ["offline"], frame: () => ["offline", {}] },
-    created: { names: ["created"], frame: ({ device }) => ["created", device as Json] },
-    updated: { names: ["updated"], frame: ({ device }) => ["updated", device as Json] },
+    created: { names: ["created"], frame: (event) => ["created", wholeDevice(event)] },
+    updated: { names: ["updated"], frame: (event) => ["updated", wholeDevice(event)] },
     deleted: { names: ["deleted"], frame: () => ["deleted", {}] },
     throttled: { names: ["throttled"], frame: ({ why, refused_ms }) => ["throttled", { why, refused_ms }] },
     diagnosed: {
@@ -87,6 +87,13 @@ const eventFrames: readonly EventFrame[] = [
     webhook_changed: { names: ["webhooks"], frame: ({ change }) => ["webhooks", { change }] },
   }),
 ];
+
+function wholeDevice({
+  device,
+  acl = device.acl,
+}: z.output<typeof deviceEvents.events.updated.schema>): Json {
+  return { ...device, acl } as Json;
+}
 
 const byEvent = new Map(eventFrames.map((one) => [`${one.service}.${one.event}`, one]));
 

@@ -115,7 +115,9 @@ export function createData(options: DataOptions): Implementation<typeof data> {
     },
 
     async readSeries(query, context) {
-      requestedDevice(query, context);
+      const { principal, device_id } = query;
+      if (principal.kind !== "public_key") requestedDevice(query, context);
+      else if (principal.device_id !== device_id) return context.fail("device_mismatch");
       return await series.readSeries(query, context, callerOf(query));
     },
 

@@ -153,6 +153,16 @@ describe("who sees which records", () => {
     expect((await read(ofHeater, { until: timeOf(9) })).partial).toBe(true);
     for (const principal of [deviceKey, publicKey, { kind: "customer", customer_id: "c" }] as Principal[])
       await expect(read(principal)).rejects.toMatchObject({ code: "permission_denied" });
+    const ofHolder: Principal = { kind: "public_key", device_id: "heater" };
+    expect(await read(ofHolder)).toEqual(answer);
+    const minutes = { every: "PT1M", fill: true, not_before: new Date(begin + 30_000).toISOString() };
+    expect(await read(ofHolder, minutes)).toMatchObject({
+      from: new Date(begin + 60_000).toISOString(),
+      spans: [{ count: 1, min: 6 }, ...Array.from({ length: 58 }, () => ({ count: 0 }))],
+    });
+    await expect(read(ofHolder, { ...minutes, every: "PT1H" })).rejects.toMatchObject({
+      details: [{ pointer: "/query/every", detail: expect.stringMatching(/no whole span/) }],
+    });
     await temp.store.rollUp();
     const { series } = await client.listSeries({ principal: ofHeater, device_id: "heater" }, call());
     expect(series).toMatchObject([{ topic: "temp", pointer: "/celsius", last: 6 }]);

@@ -1,4 +1,5 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
+import { hasPointers } from "@devmesh/contracts/model/acl";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import type { Throttling } from "@devmesh/contracts/model/notification";
@@ -12,11 +13,16 @@ export type DeviceEventPublisher = ReturnType<typeof createDeviceEventPublisher>
 
 export function createDeviceEventPublisher(publisher: Publisher<typeof deviceEvents>, clock: Clock) {
   const about = (id: string) => ({ id, timestamp: clock.now().toISOString() });
+  const withDevice = (device: Device) => ({
+    ...about(device.id),
+    device,
+    ...(hasPointers(device.acl) && { acl: device.acl }),
+  });
   return {
     created: (device: Device, call: CallContext): Promise<unknown> =>
-      publisher.created({ ...about(device.id), device }, { call }),
+      publisher.created(withDevice(device), { call }),
     updated: (device: Device, call: CallContext): Promise<unknown> =>
-      publisher.updated({ ...about(device.id), device }, { call }),
+      publisher.updated(withDevice(device), { call }),
     throttled: (id: string, throttling: z.infer<typeof Throttling>, call: CallContext): Promise<unknown> =>
       publisher.throttled({ ...about(id), ...throttling }, { call }),
     /** `timestamp`: when it happened; every replica publishes it, and the stream keeps one. */

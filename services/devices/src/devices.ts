@@ -147,5 +147,17 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
       const query = Object.hasOwn(queries, action.name) ? queries[action.name] : undefined;
       return query === undefined ? ctx.fail("query_not_found") : { query };
     },
+
+    async authorizeSeries({ id, name }, ctx) {
+      const device = await store.find(id, ctx.signal);
+      if (device === null) return ctx.fail("device_not_found");
+      const { queries } = device.acl;
+      const query = Object.hasOwn(queries, name) ? queries[name] : undefined;
+      if (query === undefined) return ctx.fail("query_not_found");
+      const { topic, since, pointers } = query;
+      return pointers === undefined
+        ? ctx.fail("series_not_permitted")
+        : { query: { topic, ...(since !== undefined && { since }), pointers } };
+    },
   };
 }

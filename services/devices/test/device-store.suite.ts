@@ -104,7 +104,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       const changed: DeviceDocument = {
         id: "a",
         name: "new",
-        acl: { ...defaultAcl, rpc: ["ping"] },
+        acl: { ...defaultAcl, rpc: ["ping"], queries: { day: { topic: "temp", pointers: ["", "/a~1b"] } } },
         shadow: { ...emptyShadow(2), version: 1 },
       };
       expect(await store.replace(changed, 1, signal)).toBe(true);

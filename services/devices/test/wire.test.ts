@@ -402,6 +402,30 @@ describe("reading", () => {
     });
   });
 
+  test("pointers of a query are stored and authorised, and left out where the first release would refuse them", async () => {
+    const day = { topic: "temp", since: "P1D", pointers: ["", "/celsius"] };
+    const acl = { ...defaultAcl, queries: { day, records: { topic: "temp/#" } } };
+    const bare = { ...acl, queries: { ...acl.queries, day: { topic: "temp", since: "P1D" } } };
+    expect((await create({ id: "r5", acl })).acl).toEqual(bare);
+    expect((await read("r5")).device).toMatchObject({ acl });
+    expect((await mesh.devices.readAccess({ id: "r5" }, call())).acl).toEqual(bare);
+    const query = (name: string) => ({ id: "r5", action: { kind: "query", name } as const });
+    expect(await mesh.devices.authorize(query("day"), call())).toEqual({ query: bare.queries.day });
+    const authorize = (name: string, id = "r5") => mesh.devices.authorizeSeries({ id, name }, call());
+    expect(await authorize("day")).toEqual({ query: day });
+    expect(await failure(authorize("records"))).toMatchObject({ reason: "series_not_permitted" });
+    for (const name of ["none", "constructor"])
+      expect(await failure(authorize(name))).toMatchObject({ reason: "query_not_found" });
+    expect(await failure(authorize("day", "none"))).toMatchObject({ reason: "device_not_found" });
+    await mesh.until(() => received("created", "r5").length === 1);
+    expect(received("created", "r5")[0]?.payload).toMatchObject({ device: { acl: bare }, acl });
+    const wild = { ...acl, queries: { day: { ...day, topic: "temp/+" } } };
+    expect(await failure(patch("r5", { acl: wild }))).toMatchObject({
+      reason: "invalid_device",
+      details: [{ pointer: "/acl/queries/day/topic", detail: "must have no wildcards beside `pointers`" }],
+    });
+  });
+
   test("credentials are read again, and rotated one by one", async () => {
     const { token, public_key } = await create({ id: "r3" });
     const credentials = () => mesh.devices.readCredentials({ id: "r3" }, call());

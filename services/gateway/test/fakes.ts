@@ -287,6 +287,11 @@ function firstImplementations() {
       }
       return action.name === "known" ? { query: { topic: "temp/#" } } : context.fail("query_not_found");
     },
+    authorizeSeries: async ({ name }, context) => {
+      if (name === "records") return context.fail("series_not_permitted");
+      if (name !== "known") return context.fail("query_not_found");
+      return { query: { topic: "temp", pointers: ["/celsius"], since: "PT24H" } };
+    },
     readAccess: async ({ id }, context) =>
       id === "pump" ? { acl: defaultAcl, created_at: at } : context.fail("device_not_found"),
   });

@@ -1,6 +1,10 @@
 import type { data } from "@devmesh/contracts/data";
+import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { CallInput } from "@devmesh/service-kit/rpc/implementation";
+import { fakeDevice } from "@devmesh/testkit/fakes";
+import { openWebSocket } from "@devmesh/testkit/notification-client";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -152,6 +156,46 @@ test("in CSV each span is a line, and each series has its columns, without formu
       "",
     ].join("\r\n"),
   );
+});
+
+test("the holder of a public key reads numbers at the pointers of a named query, none from before its begin", async () => {
+  const asked = answerSeries();
+  const run = (name: string, query = "", accept = "application/json") =>
+    mesh.fetch(`/api/v2/m/device/series/${name}${query}`, { key: "public_key", headers: { accept } });
+  const answer = await run("known", "?from=P30D&every=PT1H&fn=sum");
+  expect([answer.status, await answer.json()]).toMatchObject([
+    200,
+    { fn: ["sum"], series: [{ device_id: "pump", topic: "temp", pointer: "/celsius" }] },
+  ]);
+  const [query] = asked;
+  expect(query).toMatchObject({
+    ...{ principal: { kind: "public_key", device_id: "pump" }, caller: "id-public_key" },
+    ...{ device_id: "pump", topic: "temp", pointer: "/celsius", every: "PT1H" },
+  });
+  expect(query?.from).toBe(query?.not_before);
+  expect(Date.parse(query?.until ?? "") - Date.parse(query?.from ?? "")).toBe(24 * hour);
+  const from = new Date(Date.now() - hour).toISOString();
+  expect(await (await run("known", `?from=${from}`, "text/csv")).text()).toMatch(/^time,pump temp/);
+  expect(asked[1]).toMatchObject({ from });
+  for (const [name, status, reason] of [
+    ["records", 403, "series_not_permitted"],
+    ["other", 404, "query_not_found"],
+    ["a%20b", 404, "query_not_found"],
+  ] as const) {
+    const refused = await run(name);
+    expect([refused.status, await refused.json()]).toMatchObject([status, { reason }]);
+  }
+  expect(asked).toHaveLength(2);
+});
+
+test("pointers of an ACL are in the answer to its creation, and in frames", async () => {
+  const acl = { ...defaultAcl, queries: { day: { topic: "temp", pointers: ["/celsius"] } } };
+  const created = await mesh.fetch("/api/v2/devices", { json: { id: "meter", acl } });
+  expect([created.status, await created.json()]).toMatchObject([201, { id: "meter", acl }]);
+  const stream = await openWebSocket(mesh.url, "/api/v2/notify", { key: secrets.master });
+  const device = { ...fakeDevice("meter"), acl };
+  await mesh.deviceEvents.updated({ id: "meter", timestamp: at(0), device, acl });
+  expect((await stream.heard(1))[0]?.data).toEqual(device);
 });
 
 test("the series of a device are listed, with the number of what is in none", async () => {

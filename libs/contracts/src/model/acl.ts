@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Since } from "./duration.ts";
 import { isJsonObject } from "./json.ts";
+import { maxSeriesOfAnswer, SeriesPointer } from "./series.ts";
 
 /** A JSON pointer (RFC 6901) into the shadow; it covers what is below it. */
 export const ShadowPointer = z
@@ -48,6 +49,14 @@ export const NamedQuery = z
       .optional()
       .describe("By time of storing; `asc`, oldest first, by default."),
     since: Since.optional().describe("Inclusive; a time, or an ISO 8601 duration back from now."),
+    pointers: z
+      .array(SeriesPointer)
+      .min(1)
+      .max(maxSeriesOfAnswer)
+      .optional()
+      .describe(
+        "JSON pointers to the numbers that the key may read over time; `topic` has no wildcards then.",
+      ),
   })
   .meta({
     id: "NewNamedQuery",
@@ -92,6 +101,22 @@ export const Acl = z
     description: "What a device's public key may do; a member left out grants nothing.",
   });
 export type Acl = z.infer<typeof Acl>;
+
+/**
+ * An ACL without the pointers of its queries: what released methods and events hold, since readers of the first release
+ * refuse a query with other members.
+ */
+export const AclWithoutPointers = z.object({
+  ...Acl.shape,
+  queries: z
+    .record(QueryName, z.object(NamedQuery.omit({ pointers: true }).shape))
+    .refine(hasFewQueries, tooManyQueries),
+});
+
+/** Whether a query of the ACL has pointers. */
+export function hasPointers({ queries }: Acl): boolean {
+  return Object.values(queries).some(({ pointers }) => pointers !== undefined);
+}
 
 /** The ACL of a device that was created without one (api.md, Device public key and the ACL). */
 export const defaultAcl: Acl = {

@@ -12,7 +12,7 @@ import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { defineRoutes, get, post, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, WaitingAnswer, waitingRpcQuery } from "./rpc.ts";
-import { recordPaging } from "./stored-data.ts";
+import { recordPaging, seriesAsking } from "./stored-data.ts";
 
 const tag = "Device access";
 
@@ -87,6 +87,22 @@ export const deviceAccess = defineRoutes({
     calls: [
       { contract: devices, methods: ["authorize"] },
       { contract: data, methods: ["queryRecords"] },
+    ],
+  },
+  runNamedSeries: {
+    ...get("/m/device/series/:name"),
+    tag,
+    summary: "Read the numbers of a named query of the device's ACL",
+    description:
+      "At the query's `pointers`. Spans that begin before its `since` are left out; its `limit` and `order` are about records.",
+    auth: ["public_key"],
+    params: z.object({ name: QueryName }),
+    absent: { name: "query_not_found" },
+    query: z.object(seriesAsking.query),
+    answers: seriesAsking.answers,
+    calls: [
+      { contract: devices, methods: ["authorizeSeries"] },
+      { contract: data, methods: ["readSeries"] },
     ],
   },
   callOwnFunction: {

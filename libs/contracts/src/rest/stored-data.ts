@@ -85,6 +85,37 @@ const latest = {
   },
 } as const;
 
+/** Of queries of numbers: the range, and how it is answered. */
+export const seriesAsking = {
+  query: {
+    from: Since.optional().meta({ description: "A time, or a duration back from now; P1D by default." }),
+    until: Since.optional().meta({ description: "Exclusive; now by default." }),
+    every: Every.optional().meta({ description: "Length of a span; `auto`, some 500 points, by default." }),
+    fn: listOf(z.enum(seriesFunctions), /,/, seriesFunctions.length)
+      .optional()
+      .meta({
+        type: "string",
+        description: `What each point has: ${seriesFunctions.join(", ")}; \`avg,min,max\` by default.`,
+      }),
+    tz: z.string().max(64).optional().meta({ description: "Name of a time zone (IANA); UTC by default." }),
+    fill: QueryBoolean.optional().meta({
+      description: "Whether spans without numbers are answered, with nulls.",
+    }),
+  },
+  answers: {
+    200: {
+      description: "The numbers.",
+      json: SeriesAnswer,
+      other: {
+        "text/csv": z.string().meta({
+          description: "RFC 4180, with a line of names.",
+          example: "time,pump-1 temp/celsius avg\r\n2026-01-31T10:00:00.000Z,21.5\r\n",
+        }),
+      },
+    },
+  },
+} as const;
+
 /** Stored records, for master keys, sessions and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({
   queryRecords: {
@@ -169,34 +200,9 @@ export const storedData = defineRoutes({
           description:
             "JSON pointers to the numbers, separated by commas; empty, as without it, for messages that are numbers.",
         }),
-      from: Since.optional().meta({
-        description: "A time, or a duration back from now; P1D by default.",
-      }),
-      until: Since.optional().meta({ description: "Exclusive; now by default." }),
-      every: Every.optional().meta({ description: "Length of a span; `auto`, some 500 points, by default." }),
-      fn: listOf(z.enum(seriesFunctions), /,/, seriesFunctions.length)
-        .optional()
-        .meta({
-          type: "string",
-          description: `What each point has: ${seriesFunctions.join(", ")}; \`avg,min,max\` by default.`,
-        }),
-      tz: z.string().max(64).optional().meta({ description: "Name of a time zone (IANA); UTC by default." }),
-      fill: QueryBoolean.optional().meta({
-        description: "Whether spans without numbers are answered, with nulls.",
-      }),
+      ...seriesAsking.query,
     }),
-    answers: {
-      200: {
-        description: "The numbers.",
-        json: SeriesAnswer,
-        other: {
-          "text/csv": z.string().meta({
-            description: "RFC 4180, with a line of names.",
-            example: "time,pump-1 temp/celsius avg\r\n2026-01-31T10:00:00.000Z,21.5\r\n",
-          }),
-        },
-      },
-    },
+    answers: seriesAsking.answers,
     calls: [
       { contract: data, methods: ["readSeries"] },
       { contract: devices, methods: ["selectDevices"] },

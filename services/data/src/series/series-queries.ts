@@ -43,7 +43,12 @@ export function createSeriesQueries({ store, keptMs, clock }: SeriesQueriesOptio
         "every",
         `has more than ${maxPoints} points in this range; ${smallest} is the shortest that fits`,
       );
-    const edges = edgesOf({ from, until, every, tz });
+    const notBefore = Date.parse(query.not_before ?? query.from);
+    const edges = edgesOf({ from, until, every, tz }).filter(
+      (edge) => query.not_before === undefined || edge >= notBefore,
+    );
+    if (edges.length < 2)
+      return fail("every", `has no whole span in this range, which begins at ${query.not_before}`);
     const source = sourceOf(every, edges);
     if (isOld && source !== "hours") {
       const kept = `numbers from before ${new Date(now - keptMs).toISOString()} are kept by the hour`;

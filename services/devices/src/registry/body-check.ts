@@ -54,7 +54,9 @@ function checkAcl(id: string | undefined, acl: Acl | undefined, violations: Viol
   if (acl === undefined) return;
   // A topic as records show it would select nothing.
   const root = id === undefined ? null : deviceTopics.record(id, "");
-  for (const [name, { topic }] of Object.entries(acl.queries)) {
+  for (const [name, { topic, pointers }] of Object.entries(acl.queries)) {
+    if (pointers !== undefined && /[+#]/.test(topic))
+      violations.add(`/acl/queries/${name}/topic`, "must have no wildcards beside `pointers`");
     if (root !== null && `${topic}/`.startsWith(root))
       violations.add(`/acl/queries/${name}/topic`, `is relative to \`${root}\`: leave that out`);
   }

@@ -16,6 +16,7 @@ import type { GatewayClients, Handlers } from "./handlers.ts";
 import { narrowQuery } from "./narrow-query.ts";
 import { answerRecords, assertRecordLimit } from "./record-pages.ts";
 import type { RpcOperation } from "./rpc.ts";
+import { seriesAnswers } from "./series.ts";
 
 interface OwnDevice {
   readonly principal: Extract<Principal, { readonly kind: "device_key" | "public_key" }>;
@@ -31,6 +32,8 @@ export function deviceHandlers(
   permissions: PermissionCache,
   clock: Clock,
 ): Handlers<Exclude<keyof typeof deviceAccess, RpcOperation> | keyof typeof deviceKey> {
+  const series = seriesAnswers({ data, devices }, clock);
+
   const readOwn = async ({ principal, call }: OwnDevice) =>
     bareDevice(await devices.bytes.readDevice({ id: principal.device_id, principal }, call));
 
@@ -68,6 +71,24 @@ export function deviceHandlers(
 
     readOwnExecution: async ({ params, principal, call }) =>
       json(await jobs.bytes.readExecution({ id: params.id, principal }, call)),
+
+    async runNamedSeries({
+      params: { name },
+      query: asked,
+      principal,
+      keyId: caller,
+      preferred,
+      call,
+      within,
+    }) {
+      const id = principal.device_id;
+      const query = await permissions.get(id, `series ${name}`, () =>
+        devices.authorizeSeries({ id, name }, call),
+      );
+      const { topic = "", pointers = [], since } = query ?? {};
+      const narrowed = { ...asked, topic, pointer: pointers };
+      return series.answer(narrowed, { principal, caller, since }, { preferred, call, within });
+    },
 
     async runNamedQuery({ params: { name }, query: narrowing, principal, keyId: caller, call, within }) {
       const id = principal.device_id;

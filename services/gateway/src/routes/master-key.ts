@@ -1,3 +1,4 @@
+import { hasPointers } from "@devmesh/contracts/model/acl";
 import { maxConditionLength, printConditionText } from "@devmesh/contracts/model/condition-text";
 import { DeviceCondition, withOlderParameters } from "@devmesh/contracts/model/device-condition";
 import { startOf } from "@devmesh/contracts/model/duration";
@@ -68,7 +69,13 @@ export function masterKeyHandlers(
       const bytes = await devices.bytes.createDevice(body ?? {}, call);
       const id = leadingString(bytes, "id");
       const headers = { Location: masterKey.readDevice.path.replace(":id", id) };
-      return { ...json(bytes, { status: 201, headers }), created: id };
+      const acl = body?.acl;
+      // The answer of `devices` leaves out pointers.
+      const device =
+        acl !== undefined && hasPointers(acl)
+          ? JSON.stringify({ ...(JSON.parse(Buffer.from(bytes).toString()) as object), acl })
+          : bytes;
+      return { ...json(device, { status: 201, headers }), created: id };
     },
 
     readDevice: async ({ params, principal, call }) =>

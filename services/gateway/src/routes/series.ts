@@ -21,6 +21,8 @@ type ReadSeries = CallOutput<typeof contract, "readSeries">;
 interface Asking {
   readonly principal: Extract<Principal, { readonly kind: KeyKind }>;
   readonly caller: string | undefined;
+  /** Earlier numbers are not the key's to read. */
+  readonly since?: string | undefined;
 }
 
 interface Answering {
@@ -64,16 +66,23 @@ export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "
     throw invalidRequest([{ pointer: where === undefined ? "/query/device_id" : "/query/where", detail }]);
   }
 
-  function rangeOf({ from = "P1D", until }: SeriesQuery) {
+  function rangeOf({ from = "P1D", until }: SeriesQuery, { since }: Pick<Asking, "since">) {
     const now = clock.now();
-    return { from: startOf(from, now), until: until === undefined ? now.toISOString() : startOf(until, now) };
+    const earliest = since === undefined ? undefined : startOf(since, now);
+    const begin = startOf(from, now);
+    return {
+      // Canonical timestamps sort as texts.
+      from: earliest === undefined || begin > earliest ? begin : earliest,
+      until: until === undefined ? now.toISOString() : startOf(until, now),
+      ...(earliest !== undefined && { not_before: earliest }),
+    };
   }
 
   /** Reads the series in their order, a few ahead of what is taken. */
   async function* read(
     all: readonly AskedSeries[],
     query: SeriesQuery,
-    { principal, caller }: Asking,
+    { principal, caller, since }: Asking,
     within: Within,
   ): AsyncGenerator<AskedSeries & ReadSeries, void, undefined> {
     const { topic, every = "auto", tz = "UTC", fill = false } = query;
@@ -81,7 +90,7 @@ export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "
       principal,
       ...(caller !== undefined && { caller }),
       topic,
-      ...rangeOf(query),
+      ...rangeOf(query, { since }),
       every,
       tz,
       fill,
@@ -109,7 +118,7 @@ export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "
       const type = preferred(["application/json", "text/csv"]);
       if (all.length === 0 && type === "application/json") {
         const { every = "auto" } = query;
-        return json(JSON.stringify({ every, ...rangeOf(query), fn, partial: false, series: [] }));
+        return json(JSON.stringify({ every, ...rangeOf(query, {}), fn, partial: false, series: [] }));
       }
       const series = read(all, query, asking, within);
       return type === "text/csv"
