@@ -58,6 +58,30 @@ export const builtInColumns: readonly DeviceColumn[] = [
 /** Columns that are shown until people choose others, as in the address. */
 export const usualColumns = builtInColumns.map(({ name }) => name).join(",");
 
+/** Columns that give way where the list is narrow, the first of them first. */
+const dispensable = ["created", "shadow", "labels", "version"];
+
+/** Width of a row beside its columns: the selection, the id, and both edges, in pixels. */
+const besideColumns = 24 + 144 + 2 * 24;
+
+/** Space between columns, in pixels. */
+const columnGap = 16;
+
+/** The columns that have room in a list of some width in pixels, those of the reported state among them. */
+export function columnsWithin(columns: readonly DeviceColumn[], width: number): readonly DeviceColumn[] {
+  const needed = (shown: readonly DeviceColumn[]) =>
+    shown.reduce((sum, column) => sum + columnGap + leastWidth(column), besideColumns + columnGap);
+  let shown = columns;
+  for (const name of dispensable)
+    if (needed(shown) > width) shown = shown.filter((column) => column.name !== name);
+  return shown;
+}
+
+/** In pixels, of a root font of 16. */
+function leastWidth({ width }: DeviceColumn): number {
+  return 16 * Number(/[\d.]+/.exec(width)?.[0] ?? 0);
+}
+
 /** Most columns of one list. */
 export const mostColumns = 16;
 

@@ -65,7 +65,7 @@ export function DeviceFilter({ condition, typed, onChange }: DeviceFilterProps) 
         size="xs"
         className={styles.field ?? ""}
         aria-label="Filter devices"
-        placeholder="ID, name, label, or a condition"
+        placeholder="ID, name, label, condition"
         leftSection={<Search size={15} />}
         rightSection={
           text === "" ? (

@@ -157,6 +157,7 @@ const Row = memo(function Row(props: DeviceRowProps) {
       onOpen(row.id);
     }
   };
+  const nameAndVersion = [row.name, row.firmware].filter(Boolean).join(" · ");
   const problem = row.problems !== undefined && row.problems.length > 0 && (
     <TriangleAlert
       size={14}
@@ -189,7 +190,7 @@ const Row = memo(function Row(props: DeviceRowProps) {
         {dot}
         <Link href={`/devices/${row.id}`}>{row.id}</Link>
         {problem}
-        {isPhone && <small>{[row.name, row.firmware].filter(Boolean).join(" · ")}</small>}
+        {isPhone && <small title={nameAndVersion}>{nameAndVersion}</small>}
       </td>
       {columns.map((column) => (
         <td key={column.name} className={column.isNumber && styles.number} title={titleOf(row, column)}>

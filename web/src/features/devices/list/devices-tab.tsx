@@ -1,6 +1,6 @@
 import { printConditionText } from "@devmesh/contracts/model/condition-text";
 import { Button, Code, Group, Text } from "@mantine/core";
-import { useDisclosure, useHotkeys, useMediaQuery } from "@mantine/hooks";
+import { useDisclosure, useElementSize, useHotkeys, useMediaQuery } from "@mantine/hooks";
 import { Cpu, Download, Plus } from "lucide-react";
 import { type CSSProperties, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
@@ -17,7 +17,7 @@ import type { DeviceConditions } from "../shared/device-lists.ts";
 import { useWantedSelection } from "../shared/wanted-selection.ts";
 import { ColumnMenu } from "./column-menu.tsx";
 import { conditionOf } from "./condition-terms.ts";
-import { columnsIn, pointersOf, usualColumns } from "./device-columns.ts";
+import { columnsIn, columnsWithin, pointersOf, usualColumns } from "./device-columns.ts";
 import { DeviceFilter } from "./device-filter.tsx";
 import { type DeviceOrder, sortableColumns, usualOrder } from "./device-order.ts";
 import { DeviceTable, type SelectDevice } from "./device-table.tsx";
@@ -38,9 +38,6 @@ const defaults = {
   columns: usualColumns,
   peek: "",
 };
-
-/** Columns that give room to the panel beside the list. */
-const hiddenBeside: ReadonlySet<string> = new Set(["labels", "shadow"]);
 
 /** All devices: found by a condition, sorted, opened beside the list, and changed many at a time. */
 export function DevicesTab() {
@@ -106,9 +103,10 @@ export function DevicesTab() {
   ]);
 
   const place = peek === "" ? -1 : rows.findIndex(({ id }) => id === peek);
+  const { ref: frame, width } = useElementSize();
   const besideWidth = peek !== "" && isWide ? peekWidth : 0;
   return (
-    <div style={{ paddingInlineEnd: besideWidth, "--peek": `${besideWidth}px` } as CSSProperties}>
+    <div ref={frame} style={{ paddingInlineEnd: besideWidth, "--peek": `${besideWidth}px` } as CSSProperties}>
       <ListTab
         title="Devices"
         count={list.total === null || isFiltered ? undefined : countText(list.total)}
@@ -187,7 +185,7 @@ export function DevicesTab() {
       >
         <DeviceTable
           rows={rows}
-          columns={besideWidth === 0 ? columns : columns.filter(({ name }) => !hiddenBeside.has(name))}
+          columns={isPhone || width === 0 ? columns : columnsWithin(columns, width - besideWidth)}
           isPhone={isPhone}
           hasMore={hasMore}
           onNearEnd={readMore}
