@@ -24,6 +24,17 @@ describe("the texts of a chart", () => {
     expect(english.axis([at], 3_600_000)[0]).toMatch(/^11:59\sPM\nMar 1$/);
   });
 
+  test("show a mean with one decimal more than what it is the mean of, at most six digits", () => {
+    const { mean } = chartFormat("UTC", "en-US");
+    expect(mean({ least: 6.1, most: 6.4, mean: 6.22333 })).toBe("6.22");
+    expect(mean({ least: 1, most: 2, mean: 4 / 3 })).toBe("1.3");
+    expect(mean({ least: 43.432, most: 43.471, mean: 43.45123456 })).toBe("43.4512");
+    expect(mean({ least: 0.1 + 0.2, most: 0.4, mean: 1 / 3 })).toBe("0.33");
+    expect(mean({ least: 1e-7, most: 3e-7, mean: 2.3456e-7 })).toBe("0.00000023");
+    expect(mean({ least: 3.14285, most: 3.14285, mean: 3.14285 })).toBe("3.14285");
+    expect(mean({ least: -1, most: 1, mean: 0.004 })).toBe("0.004");
+  });
+
   test("number an axis with the decimals of its step", () => {
     const { numbers } = chartFormat("UTC", "de-DE");
     expect(numbers([3211.51, 3211.515, 3211.52], 0.005)).toEqual(["3.211,510", "3.211,515", "3.211,520"]);

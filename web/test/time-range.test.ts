@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   asBetween,
+  beginOf,
   rangeDefaults,
   rangeIn,
   type TimeRange,
@@ -38,4 +39,12 @@ describe("the range in an address", () => {
       until: "",
     });
   });
+});
+
+test("a chart begins with its range, or with the device that is younger, and shows a minute at least", () => {
+  const [minute, hour] = [60_000, 3_600_000];
+  const created = (before: number) => new Date(now - before).toISOString();
+  expect(beginOf(now - hour, created(2 * hour), now)).toBe(now - hour);
+  expect(beginOf(now - hour, created(3 * minute), now)).toBe(now - 3 * minute);
+  expect(beginOf(now - hour, created(5_000), now)).toBe(now - minute);
 });

@@ -265,11 +265,11 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
       const point = read(at);
       const { label = "", place = 0 } = names[nth] ?? {};
       if (point === null) return [];
-      const { mean, least, most } = point;
+      const { least, most } = point;
       return {
         name: label,
         color: colorOf(place),
-        text: format.number(mean),
+        text: format.mean(point),
         range: least === most ? "" : `${format.number(least)} to ${format.number(most)}`,
       };
     });

@@ -28,15 +28,15 @@ interface SummarisedSeries {
 }
 
 /** The columns of the summary in the language of a chart. */
-function columnsOf({ number }: ChartFormat): readonly Column<SummarisedSeries>[] {
-  const value = ({ unit = "" }: PlacedSeries, of: number | undefined) =>
-    of !== undefined && `${number(of)} ${unit}`.trimEnd();
+function columnsOf({ number, mean }: ChartFormat): readonly Column<SummarisedSeries>[] {
+  const value = (placed: PlacedSeries, of: number | undefined) =>
+    of !== undefined && withUnit(number(of), placed);
   return [
     { heading: "Series", namesRow: true, cell: ({ placed }) => nameOf(placed) },
     { heading: "Latest", cell: ({ placed, summary }) => value(placed, summary?.latest) },
     { heading: "Min", cell: ({ placed, summary }) => value(placed, summary?.least) },
     { heading: "Max", cell: ({ placed, summary }) => value(placed, summary?.most) },
-    { heading: "Mean", cell: ({ placed, summary }) => value(placed, summary?.mean) },
+    { heading: "Mean", cell: ({ placed, summary }) => summary !== null && withUnit(mean(summary), placed) },
     { heading: "Values", cell: ({ summary }) => countText(summary?.count ?? 0) },
   ];
 }
@@ -118,7 +118,7 @@ function GroupChart({ group, isSmall, from, to, zone, format, onZoom }: GroupCha
   return (
     <div>
       <div className={styles.names}>
-        {group.map(({ series, place, unit = "", label }) => {
+        {group.map(({ series, place, unit, label }) => {
           const point = pointAt(pointsOf(series), cursor ?? to);
           return (
             <button
@@ -131,7 +131,7 @@ function GroupChart({ group, isSmall, from, to, zone, format, onZoom }: GroupCha
             >
               <i style={{ background: `var(--series-${(place % seriesColors) + 1})` }} />
               {label ?? series.name}
-              {point !== null && <b>{`${format.number(point.mean)} ${unit}`.trimEnd()}</b>}
+              {point !== null && <b>{withUnit(format.mean(point), { unit })}</b>}
             </button>
           );
         })}
@@ -154,6 +154,10 @@ function GroupChart({ group, isSmall, from, to, zone, format, onZoom }: GroupCha
 
 /** Number of colours of `tokens.css` for series. */
 const seriesColors = 6;
+
+function withUnit(text: string, { unit = "" }: Pick<PlacedSeries, "unit">): string {
+  return `${text} ${unit}`.trimEnd();
+}
 
 function nameOf({ label, series }: PlacedSeries): string {
   return label ?? series.name;

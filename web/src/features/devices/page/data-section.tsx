@@ -15,7 +15,15 @@ import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
 import { publishCommand } from "../connect/clients.ts";
 import { useBroker } from "../connect/use-broker.ts";
 import type { SectionProps } from "./section.ts";
-import { asBetween, isLastRange, lastRanges, rangeDefaults, rangeIn, valuesOf } from "./time-range.ts";
+import {
+  asBetween,
+  beginOf,
+  isLastRange,
+  lastRanges,
+  rangeDefaults,
+  rangeIn,
+  valuesOf,
+} from "./time-range.ts";
 
 /** Maximum of records in the charts. */
 const mostRecords = 100_000;
@@ -26,7 +34,7 @@ const defaults = { ...rangeDefaults, ...chartViewDefaults };
 const fewCharts = 8;
 
 /** The numbers that the device publishes, a chart for each topic, live. */
-export function DataSection({ device: { id } }: SectionProps) {
+export function DataSection({ device: { id, created_at } }: SectionProps) {
   const [values, change] = useAddress(defaults);
   const view = chartViewIn(values);
   const range = rangeIn(values);
@@ -41,6 +49,7 @@ export function DataSection({ device: { id } }: SectionProps) {
     mostRecords,
     live,
   });
+  const begin = range.kind === "last" && from !== null && to !== null ? beginOf(from, created_at, to) : from;
   const topics = [...(numbers?.topics ?? [])];
   const fixed = asBetween(range, Date.now());
   const recordsQuery = new URLSearchParams({ device: id, since: fixed.since, until: fixed.until });
@@ -89,7 +98,7 @@ export function DataSection({ device: { id } }: SectionProps) {
           <TopicChart
             topic={topic}
             numbers={shown}
-            from={from}
+            from={begin}
             to={to}
             view={view}
             onZoom={(zoom) => change({ zoom: zoomValue(zoom) })}

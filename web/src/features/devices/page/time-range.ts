@@ -48,3 +48,11 @@ function instantOf(text: string): string {
   const time = Date.parse(text);
   return Number.isNaN(time) ? "" : new Date(time).toISOString();
 }
+
+/** Least stretch of time that a chart shows, in milliseconds. */
+const leastShownMs = 60_000;
+
+/** Where a chart of a device begins, Unix ms: not before the device was created, since nothing can be there. */
+export function beginOf(from: number, createdAt: string, to: number): number {
+  return Math.max(from, Math.min(Date.parse(createdAt), to - leastShownMs));
+}

@@ -79,7 +79,7 @@ export function ValueChart({
           (
             [
               ["min", valueText(summary.least)],
-              ["mean", valueText(summary.mean)],
+              ["mean", format.mean(summary)],
               ["max", valueText(summary.most)],
               ["values", countText(summary.count)],
             ] as const
