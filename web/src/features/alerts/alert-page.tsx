@@ -10,6 +10,7 @@ import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
 import { Card } from "../../components/card.tsx";
+import { Columns } from "../../components/columns.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Fact, Facts } from "../../components/fact.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -23,7 +24,6 @@ import { dateTimeText, longSpan } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import { Acknowledge } from "./acknowledge.tsx";
 import { alertLook, alertStateText, alertValueText, clearedText, severityLooks } from "./alert-words.ts";
-import styles from "./alerts.module.css";
 import { subjectOf } from "./condition-kinds.ts";
 import { CreateSilence } from "./create-silence.tsx";
 import { LimitChart } from "./limit-chart.tsx";
@@ -106,13 +106,13 @@ function Content({ alert }: { readonly alert: Alert }) {
         <Stat term={cleared_at === null ? "Holds for" : "Held for"} value={longSpan(heldMs)} />
         <Stat term="Fired again" value={countText(flaps)} unit={flaps === 1 ? "time" : "times"} />
       </StatStrip>
-      <div className={styles.columns}>
-        <div className={styles.column}>
+      <Columns>
+        <div>
           <CourseCard alert={alert} />
           <RuleCard alert={alert} />
           <Note alert={alert} />
         </div>
-        <div className={styles.column}>
+        <div>
           <Card title="What happened">
             <Facts>
               <Fact term="Holds since">
@@ -134,7 +134,7 @@ function Content({ alert }: { readonly alert: Alert }) {
             </Facts>
           </Card>
         </div>
-      </div>
+      </Columns>
     </>
   );
 }

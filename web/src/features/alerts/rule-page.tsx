@@ -16,6 +16,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { Card } from "../../components/card.tsx";
+import { Columns } from "../../components/columns.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Page } from "../../components/page.tsx";
@@ -115,8 +116,8 @@ function RuleEditor({ stored, initial }: RuleEditorProps) {
   const { kind } = values;
   const { past } = conditionKinds[kind];
   return (
-    <div className={styles.columns}>
-      <div className={styles.column}>
+    <Columns>
+      <div>
         <Card title="Sentence">
           <div className={styles.sentence}>
             <ConditionFields values={values} field={fieldOf} />
@@ -208,7 +209,7 @@ function RuleEditor({ stored, initial }: RuleEditorProps) {
           />
         </Card>
       </div>
-      <div className={styles.column}>
+      <div>
         <Card title={past === null ? "Now" : `The last ${past}`}>
           <Stack gap="sm" role="status">
             {trial === null ? (
@@ -246,7 +247,7 @@ function RuleEditor({ stored, initial }: RuleEditorProps) {
           </Group>
         </Card>
       </div>
-    </div>
+    </Columns>
   );
 }
 

@@ -1,10 +1,11 @@
 import { printConditionText } from "@devmesh/contracts/model/condition-text";
-import { Group, NativeSelect, NumberInput, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { Group, NativeSelect, SegmentedControl, Text, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { Failure } from "../../components/failure.tsx";
 import { Fold } from "../../components/fold.tsx";
 import { bytesText } from "../../components/number-text.ts";
+import { WholeNumberInput } from "../../components/whole-number-input.tsx";
 import { useFirmware } from "../devices/shared/use-firmware.ts";
 import type { TypedJob } from "./typed-job.ts";
 
@@ -113,10 +114,9 @@ export function FirmwareFields({ values: { firmware_id, via }, field }: Firmware
             {...field("commit")}
           />
           {via === "push" && (
-            <NumberInput
+            <WholeNumberInput
               label="Bytes in each call"
               placeholder="2048"
-              allowDecimal={false}
               hideControls
               {...field("chunk")}
             />

@@ -1,11 +1,12 @@
 import type { Job } from "@devmesh/contracts/model/job";
-import { Button, Group, NumberInput } from "@mantine/core";
+import { Button, Group } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { Card } from "../../components/card.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { WholeNumberInput } from "../../components/whole-number-input.tsx";
 
 /** How fast a job goes, which can be changed while it runs. */
 export function JobPace({ job: { id, rollout } }: { readonly job: Job }) {
@@ -59,22 +60,20 @@ interface PaceFieldsProps {
 export function PaceFields({ form }: PaceFieldsProps) {
   return (
     <>
-      <NumberInput
+      <WholeNumberInput
         label="Devices a minute"
         placeholder="no limit"
         min={1}
         max={60_000}
-        allowDecimal={false}
         hideControls
         w={130}
         {...form.getInputProps("per_minute")}
       />
-      <NumberInput
+      <WholeNumberInput
         label="At a time"
         placeholder="usual"
         min={1}
         max={10_000}
-        allowDecimal={false}
         hideControls
         w={110}
         {...form.getInputProps("concurrency")}

@@ -9,6 +9,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { Card } from "../../components/card.tsx";
+import { Columns } from "../../components/columns.tsx";
 import { Confirmation } from "../../components/confirmation.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -92,8 +93,8 @@ function Content({ job }: { readonly job: Job }) {
           ))}
       </StatStrip>
       <JobProgress job={job} />
-      <div className={styles.columns}>
-        <div className={styles.column}>
+      <Columns>
+        <div>
           <Card
             title="Devices"
             flush
@@ -116,7 +117,7 @@ function Content({ job }: { readonly job: Job }) {
             <JobExecutions job={job} state={state} />
           </Card>
         </div>
-        <div className={styles.column}>
+        <div>
           {!isOver(job) && <JobPace job={job} />}
           <Card title="Log">
             <ol className={styles.log} aria-label="Log of the job">
@@ -128,7 +129,7 @@ function Content({ job }: { readonly job: Job }) {
             </ol>
           </Card>
         </div>
-      </div>
+      </Columns>
     </>
   );
 }

@@ -4,7 +4,6 @@ import {
   Button,
   Checkbox,
   Group,
-  NumberInput,
   SegmentedControl,
   Stack,
   TagsInput,
@@ -18,17 +17,18 @@ import { Link, useLocation } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { Card } from "../../components/card.tsx";
 import { Snippet } from "../../components/code-block.tsx";
+import { Columns } from "../../components/columns.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Fold } from "../../components/fold.tsx";
 import { JsonEditor } from "../../components/json-editor.tsx";
 import { countText } from "../../components/number-text.ts";
 import { Page } from "../../components/page.tsx";
 import { useAddress } from "../../components/use-address.ts";
+import { WholeNumberInput } from "../../components/whole-number-input.tsx";
 import { useJobTarget } from "../devices/shared/job-target.ts";
 import { useFirmware } from "../devices/shared/use-firmware.ts";
 import { FirmwareFields } from "./firmware-fields.tsx";
 import { PaceFields } from "./job-pace.tsx";
-import styles from "./jobs.module.css";
 import { emptyJob, readJob, type TypedJob } from "./typed-job.ts";
 
 /** What a link to a new job says of its target. */
@@ -85,8 +85,8 @@ export function NewJobPage() {
   const field = (name: keyof TypedJob) => ({ ...form.getInputProps(name), error: faultOf(name) });
   return (
     <Page title="New job" above={<Link href="/jobs">Jobs</Link>}>
-      <div className={styles.columns}>
-        <div className={styles.column}>
+      <Columns>
+        <div>
           <Card title="What">
             <TextInput
               label="Name"
@@ -185,12 +185,11 @@ export function NewJobPage() {
             />
             <Group gap="sm" align="start">
               <PaceFields form={{ getInputProps: field }} />
-              <NumberInput
+              <WholeNumberInput
                 label="Pause at failures, %"
                 placeholder="never"
                 min={1}
                 max={100}
-                allowDecimal={false}
                 hideControls
                 w={150}
                 {...field("failed_percent")}
@@ -203,13 +202,12 @@ export function NewJobPage() {
               )}
             >
               <Group gap="sm" align="start" grow>
-                <NumberInput
+                <WholeNumberInput
                   label="Attempts"
                   description={values.kind === "rpc" ? "More than one is at least once." : "For each device."}
                   placeholder={values.kind === "firmware" ? "3" : "1"}
                   min={1}
                   max={100}
-                  allowDecimal={false}
                   hideControls
                   {...field("attempts")}
                 />
@@ -229,7 +227,7 @@ export function NewJobPage() {
             </Fold>
           </Card>
         </div>
-        <div className={styles.column}>
+        <div>
           <Card title="Dry run">
             <Stack gap="sm" role="status">
               {trial === null ? (
@@ -266,7 +264,7 @@ export function NewJobPage() {
             </Card>
           )}
         </div>
-      </div>
+      </Columns>
     </Page>
   );
 }

@@ -1,7 +1,8 @@
 import { webhookFrames, webhookLimits } from "@devmesh/contracts/model/webhook";
-import { Group, NumberInput, TagsInput, TextInput } from "@mantine/core";
+import { Group, TagsInput, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Fold } from "../../components/fold.tsx";
+import { WholeNumberInput } from "../../components/whole-number-input.tsx";
 import { sendsRecords, type TypedWebhook } from "./typed-webhook.ts";
 
 /** Events that are offered; those of one function or event are typed. */
@@ -48,21 +49,19 @@ export function WebhookFields({ values, field }: WebhookFieldsProps) {
       />
       {sendsRecords(values) && (
         <Group gap="sm" align="start" grow>
-          <NumberInput
+          <WholeNumberInput
             label="Records in a request"
             description="At most."
             min={1}
             max={webhookLimits.batch}
-            allowDecimal={false}
             hideControls
             {...field("batch")}
           />
-          <NumberInput
+          <WholeNumberInput
             label="Waits for more, ms"
             description="Until it is full."
             min={0}
             max={webhookLimits.batchWaitMs}
-            allowDecimal={false}
             hideControls
             {...field("wait_ms")}
           />

@@ -7,6 +7,7 @@ import { Link, useLocation, useParams } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { Card } from "../../components/card.tsx";
+import { Columns } from "../../components/columns.tsx";
 import { Confirmation } from "../../components/confirmation.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Fact, Facts } from "../../components/fact.tsx";
@@ -23,7 +24,6 @@ import { sendsRecords } from "./typed-webhook.ts";
 import { useWebhook, useWebhooksAgain } from "./use-webhooks.ts";
 import { ChangeWebhook } from "./webhook-form.tsx";
 import { testText, webhookLook, webhookStateText, webhookTitle } from "./webhook-words.ts";
-import styles from "./webhooks.module.css";
 
 /** One webhook: whether it delivers, what it sends, its secret, and what it gave up. */
 export function WebhookPage() {
@@ -146,16 +146,16 @@ function Content({ webhook }: { readonly webhook: Webhook }) {
         <Stat term="Last success" value={<RelativeTime at={state.last_success_at} />} />
         <Stat term="Last failure" value={<RelativeTime at={state.last_failure?.at ?? null} />} />
       </StatStrip>
-      <div className={styles.columns}>
-        <div className={styles.column}>
+      <Columns>
+        <div>
           <DeadLetters webhook={webhook} />
         </div>
-        <div className={styles.column}>
+        <div>
           <Test webhook={webhook} />
           <Sent webhook={webhook} />
           <SecretCard webhook={webhook} />
         </div>
-      </div>
+      </Columns>
     </>
   );
 }

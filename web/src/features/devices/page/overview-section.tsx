@@ -1,6 +1,8 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
+import { Stack } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { Card } from "../../../components/card.tsx";
+import { Columns } from "../../../components/columns.tsx";
 import { EmptyState } from "../../../components/empty-state.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { useAddress } from "../../../components/use-address.ts";
@@ -13,10 +15,9 @@ import { CallCard } from "./call-card.tsx";
 import { ConnectionCard } from "./connection-card.tsx";
 import { emptyLog, withFrames } from "./event-log.ts";
 import { firstValue } from "./first-value.ts";
-import styles from "./overview-section.module.css";
 import type { SectionProps } from "./section.ts";
 import { ShadowCard } from "./shadow-card.tsx";
-import { isLastRange, lastRanges } from "./time-range.ts";
+import { beginOf, isLastRange, lastRanges } from "./time-range.ts";
 import { useDeviceLimits } from "./use-device-limits.ts";
 import { useDeviceValues } from "./use-device-values.ts";
 import { ValueChart } from "./value-chart.tsx";
@@ -51,7 +52,7 @@ export function OverviewSection({ device }: SectionProps) {
     [log],
   );
   const to = charted.to ?? 0;
-  const from = charted.from ?? 0;
+  const from = beginOf(charted.from ?? 0, device.created_at, to);
   // Chosen once, so that the chart stays while values come.
   const [first, setFirst] = useState<string | null>(null);
   const numeric = values?.filter((each) => typeof each.value === "number") ?? [];
@@ -63,7 +64,7 @@ export function OverviewSection({ device }: SectionProps) {
   const [topic = "", pointer = ""] = chosen?.key.split("#") ?? [];
   const limits = useDeviceLimits(device, topic, pointer);
   return (
-    <div className={styles.overview}>
+    <Stack gap={14}>
       <DeviceAlerts id={id} />
       <Failure error={error} title="The values could not be read" onRetry={readAgain} />
       {values === undefined && error === null && <Waiting rows={2} />}
@@ -78,8 +79,8 @@ export function OverviewSection({ device }: SectionProps) {
           onChoose={(key) => change({ value: key })}
         />
       )}
-      <div className={styles.columns}>
-        <div className={styles.column}>
+      <Columns>
+        <div>
           {numeric.length > 0 && (
             <Failure
               error={charted.error}
@@ -114,12 +115,12 @@ export function OverviewSection({ device }: SectionProps) {
           )}
           <ActivityCard device={device} frames={frames} />
         </div>
-        <div className={styles.column}>
+        <div>
           <ShadowCard device={device} />
           <CallCard device={device} />
           <ConnectionCard device={device} />
         </div>
-      </div>
-    </div>
+      </Columns>
+    </Stack>
   );
 }

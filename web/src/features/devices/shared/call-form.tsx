@@ -1,12 +1,13 @@
 import { FunctionName } from "@devmesh/contracts/model/acl";
 import { rpcTimeout } from "@devmesh/contracts/model/action";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { Autocomplete, Group, NumberInput } from "@mantine/core";
+import { Autocomplete, Group } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import { type ReactNode, useState } from "react";
 import { issueOf } from "../../../components/issue-of.ts";
 import { JsonEditor } from "../../../components/json-editor.tsx";
 import { describeFault, parseJson } from "../../../components/parse-json.ts";
+import { WholeNumberInput } from "../../../components/whole-number-input.tsx";
 
 /** A call of a device's function as it is typed. */
 export interface TypedCall {
@@ -80,14 +81,12 @@ interface TimeoutInputProps {
 function TimeoutInput({ value, onChange }: TimeoutInputProps) {
   const [emptied, setEmptied] = useState(false);
   return (
-    <NumberInput
+    <WholeNumberInput
       label="Timeout (ms)"
       value={emptied ? "" : value}
       min={rpcTimeout.min}
       max={rpcTimeout.max}
       step={1_000}
-      allowDecimal={false}
-      allowNegative={false}
       clampBehavior="blur"
       onChange={(typed) => {
         setEmptied(typed === "");
