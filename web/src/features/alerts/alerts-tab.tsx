@@ -66,11 +66,7 @@ export function AlertsTab() {
         }
         tabs={<AlertsParts current="/alerts" />}
         actions={
-          <Button
-            variant="default"
-            leftSection={<Plus size={16} />}
-            onClick={() => navigate("/alerts/rules/new")}
-          >
+          <Button leftSection={<Plus size={16} />} onClick={() => navigate("/alerts/rules/new")}>
             New rule
           </Button>
         }

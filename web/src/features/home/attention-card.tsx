@@ -124,16 +124,14 @@ interface ProblemProps {
 function Problem({ group: { problem, devices, isRefusal }, entries }: ProblemProps) {
   const look = isRefusal ? "bad" : "warn";
   const ids = [...new Set(entries.map(({ id }) => id))].slice(0, namedIds);
+  const names = `${ids.join(", ")}${devices > ids.length && ids.length > 0 ? "…" : ""}`;
   return (
     <li data-look={look}>
-      <span className={`${styles.what} ${styles.cut}`}>
+      <span className={`${styles.what} ${styles.cut}`} title={`${problemText(problem)} ${names}`.trimEnd()}>
         <Link href={devicesWhere(problemCondition(problem))} className={styles.rowLink}>
           <b>{problemText(problem)}</b>
         </Link>{" "}
-        <span className={styles.id}>
-          {ids.join(", ")}
-          {devices > ids.length && ids.length > 0 && "…"}
-        </span>
+        <span className={styles.id}>{names}</span>
       </span>
       <StateBadge look={look}>{devices === 1 ? "1 device" : `${countText(devices)} devices`}</StateBadge>
       <span className={styles.aside}>

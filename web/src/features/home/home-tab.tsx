@@ -33,7 +33,7 @@ export function HomeTab() {
     <Page
       title="Home"
       actions={
-        <Button variant="default" leftSection={<Plus size={16} />} onClick={create.open}>
+        <Button leftSection={<Plus size={16} />} onClick={create.open}>
           Add device
         </Button>
       }

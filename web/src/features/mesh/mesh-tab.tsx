@@ -95,8 +95,8 @@ const queues: readonly {
   { name: "data", term: "Records to store", about: "messages of devices that data has not stored yet" },
   {
     name: "rpc_bridge",
-    term: "Device messages to handle",
-    about: "shadow requests and events that rpc-bridge has not handled yet",
+    term: "Messages to handle",
+    about: "shadow requests and events of devices that rpc-bridge has not handled yet",
   },
   {
     name: "jobs",

@@ -73,6 +73,7 @@ function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
   const [opened, setOpened] = useState(false);
   const { topic, payload } = messageOf(frame);
   const { words, look } = frameWords(frame);
+  const shown = payload.slice(0, 300);
   return (
     <Box component="li" px="sm" py={4} style={{ borderBottom: "1px solid var(--line-soft)" }} fz="sm">
       <details onToggle={(event) => setOpened(event.currentTarget.open)}>
@@ -90,8 +91,8 @@ function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
               {topic}
             </Text>
           )}
-          <Text span truncate flex="1 1 0" size="xs" ff="monospace" c="dimmed">
-            {payload.slice(0, 300)}
+          <Text span truncate flex="1 1 0" size="xs" ff="monospace" c="dimmed" title={shown}>
+            {shown}
           </Text>
         </Group>
         {opened && (

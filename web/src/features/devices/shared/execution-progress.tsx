@@ -11,7 +11,7 @@ export function ExecutionProgress({ execution }: { readonly execution: Execution
   const text = outcomeText(execution);
   if (state !== "sent" || stage !== "transferring" || percent === null)
     return (
-      <Text size="xs" truncate maw={220} title={text}>
+      <Text size="xs" lineClamp={2} miw={160} title={text} style={{ overflowWrap: "anywhere" }}>
         {text}
       </Text>
     );
