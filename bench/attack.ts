@@ -3,7 +3,6 @@
  * first alone, then during an attack by another.
  * `node bench/attack.ts [seconds of an attack] [part of its name] [sizes of fleets, as 3000,10000] [haproxy]`
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectIdleFleet } from "@devmesh/testkit/idle-fleet";
 import { startMesh } from "@devmesh/testkit/mesh";
@@ -12,6 +11,7 @@ import { findHaproxy, startMqttProxy, type TestMqttProxy, withoutHaproxy } from 
 import { startChild } from "./child.ts";
 import { p99, reportFigures } from "./measure.ts";
 import { type Credentials, createDevices } from "./mesh-tenant.ts";
+import { type Latencies, steadily } from "./steady-load.ts";
 
 const attackMs = Number(process.argv[2] ?? 10) * 1000;
 const quietMs = attackMs / 2;
@@ -63,13 +63,6 @@ const all: readonly Attack[] = [
 ];
 const attacks = all.filter(({ name }) => name.includes(chosen));
 
-/** Latencies of successes in milliseconds, and failures. */
-interface Latencies {
-  readonly ms: number[];
-  lost: number;
-  readonly reasons: Set<string>;
-}
-
 // A quiet machine creates devices faster than a key may.
 await using mesh = await startMesh({ env: { RATE_MASTER: "1000000" } });
 await using proxy = process.argv[5] === "haproxy" ? await startProxy() : null;
@@ -96,32 +89,6 @@ function loginOf({ id, token }: Credentials): Record<string, string> {
   return { BENCH_MQTT_URL: mqttUrl, BENCH_DEVICE_ID: id, BENCH_DEVICE_TOKEN: token };
 }
 
-/** Starts `work` at a steady rate until `end`, at most `inFlight` at a time, and waits for all. */
-async function steadily(
-  perSecond: number,
-  inFlight: number,
-  end: number,
-  work: () => Promise<unknown>,
-): Promise<Latencies> {
-  const figures: Latencies = { ms: [], lost: 0, reasons: new Set() };
-  const running = new Set<Promise<void>>();
-  for (let due = performance.now(); due < end; due += 1_000 / perSecond) {
-    await sleep(Math.max(0, due - performance.now()));
-    if (running.size >= inFlight) await Promise.race(running);
-    const begin = performance.now();
-    const run = work()
-      .then(() => void figures.ms.push(performance.now() - begin))
-      .catch((error: unknown) => {
-        figures.lost++;
-        figures.reasons.add(String(error));
-      })
-      .finally(() => void running.delete(run));
-    running.add(run);
-  }
-  await Promise.all(running);
-  return figures;
-}
-
 async function expectOk(path: string, body?: object): Promise<void> {
   const { status, text } = await mesh.http(path, body === undefined ? {} : { body });
   if (status !== 200) throw new Error(`answered ${status} ${text}`);
@@ -131,11 +98,16 @@ async function expectOk(path: string, body?: object): Promise<void> {
 async function work(phase: string, forMs: number): Promise<Record<"publish" | "call" | "read", Latencies>> {
   const { id } = calm as Credentials;
   const end = performance.now() + forMs;
+  const goesOn = (now: number) => now < end;
   let count = 0;
   const [publish, call, read] = await Promise.all([
-    steadily(20, 1, end, () => publisher.publish(`db/${id}/${phase}`, String(count++), 1)),
-    steadily(10, 100, end, () => expectOk(`/api/v2/devices/${id}/rpc/Echo`, { phase })),
-    steadily(10, 100, end, () => expectOk(`/api/v2/devices/${id}`)),
+    steadily({ perSecond: 20, inFlight: 1, goesOn }, () =>
+      publisher.publish(`db/${id}/${phase}`, String(count++), 1),
+    ),
+    steadily({ perSecond: 10, inFlight: 100, goesOn }, () =>
+      expectOk(`/api/v2/devices/${id}/rpc/Echo`, { phase }),
+    ),
+    steadily({ perSecond: 10, inFlight: 100, goesOn }, () => expectOk(`/api/v2/devices/${id}`)),
   ]);
   return { publish, call, read };
 }

@@ -26,9 +26,11 @@ const byName: Readonly<Record<string, string>> = {
   "frame-delivery": "1",
   jobs: "",
   "job-plan": "100000",
+  "abandoned-lists": "",
   alerts: "",
   strangers: "30",
   webhooks: "1000",
+  "unit-costs": "1000",
 };
 
 const all = { ...usual, ...byName };

@@ -19,7 +19,10 @@ const { values: options } = parseArgs({
 const root = new URL("../../../", import.meta.url);
 // A program: this package depends on no service.
 const describe = fileURLToPath(new URL("services/gateway/src/reference/describe.ts", root));
-const { stdout } = await promisify(execFile)(process.execPath, [describe], { maxBuffer: 64 * 1024 * 1024 });
+const run = async (program: string) =>
+  await promisify(execFile)(process.execPath, [program], { maxBuffer: 64 * 1024 * 1024 });
+const { stdout } = await run(describe);
+const capacity = await run(fileURLToPath(new URL("bench/capacity.ts", root)));
 const described = z.record(z.string(), z.string()).parse(JSON.parse(stdout));
 const surfaces = await planSurfaces(fileURLToPath(root), mesh, options.release);
 const withGeneratedParts: Readonly<Record<string, string>> = Object.fromEntries(
@@ -31,12 +34,23 @@ const withGeneratedParts: Readonly<Record<string, string>> = Object.fromEntries(
 const documents: Readonly<Record<string, string>> = {
   ...described,
   "docs/subjects.md": subjectDocument(),
+  "docs/operations/scale.md": withPrinted(
+    await readFile(new URL("docs/operations/scale.md", root), "utf8"),
+    capacity.stdout,
+  ),
   ...withGeneratedParts,
   "monitoring/prometheus-rule.yaml": prometheusRule(withGeneratedParts["monitoring/rules.yaml"] ?? ""),
   ...serviceDocuments((path) => existsSync(new URL(path, root))),
   ...brokerDocuments(),
   ...surfaces.documents,
 };
+
+/** A page with what a program prints between two comments. */
+function withPrinted(page: string, printed: string): string {
+  const between = /(?<=<!-- printed by .*-->\n\n)[\s\S]*(?=<!-- end of printed -->)/;
+  if (!between.test(page)) throw new Error("the page has no place for what is printed");
+  return page.replace(between, () => printed);
+}
 
 /** Rules of Prometheus as an object of its operator. */
 function prometheusRule(rules: string): string {
