@@ -21,6 +21,7 @@ export type PushEnd =
   | { readonly kind: "unsent" }
   | { readonly kind: "unanswered" }
   | { readonly kind: "too_large" }
+  | { readonly kind: "no_such_function" }
   | { readonly kind: "failed"; readonly error: StoredExecution["error"] }
   /** It is not this replica's any more. */
   | { readonly kind: "stopped" };
@@ -124,11 +125,11 @@ function endOf(answer: CallAnswer): PushEnd {
   switch (answer.outcome) {
     case "error":
       return { kind: "failed", error: answer.error };
-    case "no_such_function":
     case "unreadable":
       return { kind: "failed", error: null };
+    case "no_such_function":
     case "too_large":
-      return { kind: "too_large" };
+      return { kind: answer.outcome };
     default:
       return { kind: "unanswered" };
   }

@@ -1,5 +1,6 @@
 import type { FirmwareAction } from "@devmesh/contracts/model/action";
 import { lengthOf } from "@devmesh/contracts/model/duration";
+import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { ExecutionEvent } from "../executions/execution-states.ts";
@@ -25,6 +26,9 @@ import type { ReadVersion, VersionReader } from "./version-reader.ts";
 
 /** How long a device may take to answer `OTA.Update`, which real ones answer at its end, in milliseconds. */
 const updateMs = 60_000;
+
+/** The function that commits firmware, unless an action names another one. */
+const otaCommit = "OTA.Commit";
 
 /** How often the percentage of a push is stored at least and at most, in points and milliseconds. */
 const storedPoints = 10;
@@ -235,6 +239,9 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
           error: pushed.error,
         });
         return;
+      case "no_such_function":
+        await happened(active, { kind: "update_failed", at, reason: "function_not_found" });
+        return;
       case "stopped":
         return;
     }
@@ -268,6 +275,13 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
 
   async function confirm(active: ActiveUpdate, { goal }: Target): Promise<void> {
     const { execution, action } = active;
+    if (action.via === "shadow" && execution.stage === "rebooting" && !execution.update?.gone) {
+      // Some devices check the file, and find it wrong, after the gateway has sent all of it.
+      const device = await versions.readDevice(execution.device_id);
+      const { error } = otaReportIn(device, execution.sent_at ?? 0);
+      if (error !== null)
+        return await end(active, { kind: "update_failed", at: now(), reason: "transfer_failed", error });
+    }
     const connectedAt = await versions.readConnectedAt(execution.device_id);
     if (connectedAt !== null) await take(active, stepConnected(execution, connectedAt));
     const version = await versions.readVersion(execution.device_id, action);
@@ -290,17 +304,36 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     const method = commitOf(action);
     if (method !== null) {
       const answer = await call(execution.device_id, method);
-      if (answer.outcome === "error" && !isDone(answer)) {
+      const isRefused = answer.outcome === "error" && !isDone(answer);
+      const isCommitted = isRefused && method === otaCommit ? await readIsCommitted(active) : false;
+      if (isCommitted === null) return;
+      if (isRefused && !isCommitted) {
         const { error } = answer;
         return await end(active, { kind: "update_failed", at: now(), reason: "device_error", error });
       }
       const hasNone = answer.outcome === "no_such_function";
-      if (!isDone(answer) && !hasNone) return;
+      if (!isDone(answer) && !hasNone && !isCommitted) return;
       const version = hasNone ? null : await versions.readVersion(execution.device_id, action);
       if (version !== null && (version.kind !== "read" || version.version !== goal.version))
         return await follow(active, version, goal);
     }
     await end(active, { kind: "installed", at: now(), reason: null });
+  }
+
+  /** Whether a device runs committed firmware, which Mongoose OS refuses to commit again; null where it is silent. */
+  async function readIsCommitted({ execution }: ActiveUpdate): Promise<boolean | null> {
+    const answer = await call(execution.device_id, "OTA.GetBootState");
+    switch (answer.outcome) {
+      case "result":
+        return isJsonObject(answer.result) && answer.result.is_committed === true;
+      case "error":
+      case "no_such_function":
+      case "unreadable":
+      case "too_large":
+        return false;
+      default:
+        return null;
+    }
   }
 
   return {
@@ -341,5 +374,5 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
 
 /** The function that commits the new version; null for none. */
 function commitOf({ commit, via }: FirmwareAction): string | null {
-  return commit ?? (via === "shadow" ? null : "OTA.Commit");
+  return commit ?? (via === "shadow" ? null : otaCommit);
 }

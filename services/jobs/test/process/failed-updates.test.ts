@@ -89,6 +89,37 @@ describeOverStores("failed updates of firmware", (start) => {
     expect(pump.desired).toEqual({});
   });
 
+  test("an error that a device reports after it was sent the whole file ends the attempt, too", async () => {
+    const pump = mesh.add("pump", {
+      online: true,
+      listens: true,
+      reported: { ota: { fw_version: "1.0" } },
+      reportedAt: { ota: { fw_version: { timestamp: 1 } } },
+    });
+    const id = await create({ via: "shadow" }, { retry: { attempts: 1 } });
+    await eventually(() => pump.desired.ota !== undefined);
+    await mesh.report("pump", { ota: { fw_version: "1.0", percent: 100 } });
+    await becomes(id, { stage: "rebooting" });
+    // What Mongoose OS finds wrong, in its words.
+    const error = { code: -1, message: "Wrong platform" };
+    await mesh.report("pump", { ota: { fw_version: "1.0", percent: 100, ...error } });
+    await becomes(id, { state: "failed", reason: "transfer_failed", error });
+    expect(pump.desired).toEqual({});
+  });
+
+  test("a device without the functions of a push ends as such", async () => {
+    mesh.add("pump", {
+      online: true,
+      listens: true,
+      answer: (func) =>
+        func === "Sys.GetInfo"
+          ? { sent: true, outcome: "result", result: { fw_version: "1.0" } }
+          : { sent: true, outcome: "no_such_function" },
+    });
+    const id = await create({ via: "push" }, { retry: { attempts: 1 } });
+    await becomes(id, { state: "failed", reason: "function_not_found", error: null });
+  });
+
   test("a device that is not what the firmware requires is sent nothing, and counted before", async () => {
     const firmware_id = await upload({ requires: { labels: { all: ["board-2"] } } });
     const [fits, other] = [add("fits"), add("other")];

@@ -25,8 +25,10 @@ export interface Script {
   readonly rollsBack?: "uncommitted" | "at_once" | "after_commit";
   /** What it answers to `OTA.Update`. */
   readonly onUpdate?: () => CallAttempt | Promise<CallAttempt>;
-  /** It has no `OTA.Commit`. */
-  readonly commits?: boolean;
+  /** Whether it has `OTA.Commit`; `once` for one that refuses it for what is committed, as Mongoose OS does. */
+  readonly commits?: boolean | "once";
+  /** Whether it commits new firmware by itself. */
+  readonly commitsItself?: boolean;
 }
 
 const result = (value: Json): CallAttempt => ({ sent: true, outcome: "result", result: value });
@@ -48,6 +50,7 @@ export class ScriptedDevice {
   /** Frames in order, with their parameters. */
   readonly frames: { readonly func: string; readonly params: Json | undefined }[] = [];
   committed = 0;
+  #isCommitted = true;
   /** Whole images that it was asked to run. */
   installed = 0;
 
@@ -110,9 +113,13 @@ export class ScriptedDevice {
         return (await this.#script.onUpdate?.()) ?? result(true);
       case "OTA.Commit":
         if (!commits) return { sent: true, outcome: "no_such_function" };
+        if (commits === "once" && this.#isCommitted) return error(-1, "");
+        this.#isCommitted = true;
         this.committed++;
         if (this.#script.rollsBack === "after_commit") this.version = this.#script.version;
         return result(true);
+      case "OTA.GetBootState":
+        return result({ active_slot: 1, is_committed: this.#isCommitted, revert_slot: 0, commit_timeout: 0 });
       default:
         return result("ok");
     }
@@ -121,6 +128,7 @@ export class ScriptedDevice {
   /** It has the whole image, and runs it after a reboot. */
   install(): void {
     this.installed++;
+    this.#isCommitted = this.#script.commitsItself === true;
     if (this.#script.reboots !== false) void this.reboot(this.#script.next);
   }
 

@@ -72,6 +72,20 @@ describeOverStores("updates of firmware", (start) => {
     expect(JSON.stringify(await mesh.listJobExecutions(id))).not.toMatch(/ot_|ticket/);
   });
 
+  test("firmware that is committed already has succeeded, though the device refuses to commit it again", async () => {
+    const itself = add("itself", { commits: "once", commitsItself: true });
+    const lost = add("lost", {
+      commits: "once",
+      lost: (func, count) => (func === "OTA.Commit" && count === 1 ? "gone" : null),
+    });
+    const id = await create({ via: "url" });
+    for (const device of [itself, lost]) await eventually(() => device.count("OTA.Update") === 1);
+    for (const device of [itself, lost]) device.install();
+    await eventually(async () => (await mesh.readJob(id)).state === "done");
+    expect((await mesh.readJob(id)).counts).toMatchObject({ succeeded: 2 });
+    expect([itself.committed, lost.committed, lost.count("OTA.Commit")]).toEqual([0, 1, 2]);
+  });
+
   test("a device fetches by its shadow, reports late, and the offer is removed", async () => {
     mesh.add("pump", {
       online: true,
