@@ -5,6 +5,7 @@ import type { Alert } from "@devmesh/contracts/model/alert";
 import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import { alertBounds } from "@devmesh/contracts/model/rule";
+import type { AlertsMessage } from "@devmesh/contracts/webhook-requests";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
@@ -110,7 +111,9 @@ export function createNotifier(options: NotifierOptions) {
       mail: { alerts: named, more, storms },
       event: {
         type: "devmesh.alerts",
-        data: JSON.parse(redactSecrets(JSON.stringify({ alerts: shown, more, storms }))),
+        data: JSON.parse(
+          redactSecrets(JSON.stringify({ alerts: shown, more, storms } satisfies AlertsMessage)),
+        ),
       },
       text: chatText({ alerts: named, more, storms }, publicUrl),
     };

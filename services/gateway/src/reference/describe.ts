@@ -1,5 +1,5 @@
 import { mqttAddressOf } from "../routes/mqtt-address.ts";
-import { describeTopics } from "./asyncapi.ts";
+import { describeMessages } from "./asyncapi.ts";
 import { errorReference } from "./error-reference.ts";
 import { describeApi } from "./openapi.ts";
 
@@ -7,7 +7,7 @@ import { describeApi } from "./openapi.ts";
 process.stdout.write(
   JSON.stringify({
     "docs/openapi.json": `${JSON.stringify(describeApi(), null, 2)}\n`,
-    "docs/asyncapi.json": `${JSON.stringify(describeTopics(mqttAddressOf(undefined)), null, 2)}\n`,
+    "docs/asyncapi.json": `${JSON.stringify(describeMessages(mqttAddressOf(undefined)), null, 2)}\n`,
     "docs/errors.md": errorDocument(),
   }),
 );

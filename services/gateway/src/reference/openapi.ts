@@ -4,6 +4,7 @@ import { release } from "@devmesh/contracts/release";
 import { api, tags } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { WebhookHeaders } from "@devmesh/contracts/webhook-requests";
 import { z } from "zod";
 import {
   createDocument,
@@ -25,8 +26,8 @@ Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a
 \`/query/\` or \`/path/\` names a parameter of the URL. Keys go into \`Authorization: Bearer KEY\` or
 \`?access_token=KEY\`. Wherever there is a \`GET\` there is a \`HEAD\`.
 
-Devices speak MQTT: their topics are in [asyncapi.json](/api/v2/asyncapi.json), an AsyncAPI document. What webhooks send
-is in \`webhooks\`.`;
+Devices speak MQTT: their topics are in [asyncapi.json](/api/v2/asyncapi.json), an AsyncAPI document, which has each event
+that webhooks send, too. The form of their requests is in \`webhooks\`.`;
 
 /** The OpenAPI document, from the declarations that requests are checked by. */
 export function describeApi(baseUrl = "/"): OpenApiDocument {
@@ -127,17 +128,7 @@ function describeWebhook(): ZodOpenApiOperationObject {
 once, in no order; records come in the order of storing.`,
     security: [],
     requestParams: {
-      header: z.object({
-        "webhook-id": z
-          .string()
-          .describe("`id` of the event, or `rec-FIRST-LAST` of a batch; the same at each attempt."),
-        "webhook-timestamp": z.string().describe("Unix seconds of the attempt."),
-        "webhook-signature": z
-          .string()
-          .describe(
-            "`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; two with a blank between for 24 h after a replacement of the secret.",
-          ),
-      }),
+      header: WebhookHeaders,
     },
     requestBody: {
       required: true,

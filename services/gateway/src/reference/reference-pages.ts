@@ -8,7 +8,7 @@ import { plainPageSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
 import { type AddPath, type MountOptions, mountPublic } from "../http/router.ts";
 import { mqttAddressOf } from "../routes/mqtt-address.ts";
-import { describeTopics } from "./asyncapi.ts";
+import { describeMessages } from "./asyncapi.ts";
 import { errorReference } from "./error-reference.ts";
 import { describeApi } from "./openapi.ts";
 
@@ -22,7 +22,7 @@ const documentsPage = htmlPage(
 <p>The reference is part of the dashboard, which is not built here. What it is drawn from:</p>
 <ul>
 <li><a href="${documentPath}">${documentPath}</a>, the REST API</li>
-<li><a href="${topicsPath}">${topicsPath}</a>, the topics of devices</li>
+<li><a href="${topicsPath}">${topicsPath}</a>, the topics of devices and the events of webhooks</li>
 <li><a href="${errorReferencePath}">${errorReferencePath}</a>, the errors</li>
 </ul>`,
 );
@@ -42,7 +42,7 @@ export function mountReference(
 ): void {
   const document = Buffer.from(JSON.stringify(describeApi(publicUrl)));
   const apiHost = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
-  const topics = Buffer.from(JSON.stringify(describeTopics(mqttAddressOf(mqttPublicUrl), apiHost)));
+  const topics = Buffer.from(JSON.stringify(describeMessages(mqttAddressOf(mqttPublicUrl), apiHost)));
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
   const mountReply = (path: string, reply: (exchange: Exchange) => Reply) =>
     mountPublic(add, path, reply, { endpoint, crossOrigin });

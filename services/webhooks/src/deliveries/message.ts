@@ -4,6 +4,7 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { WebhookFormat } from "@devmesh/contracts/model/webhook";
+import type { DiscordMessage, SlackMessage } from "@devmesh/contracts/webhook-requests";
 import { z } from "zod";
 
 /** An event for one webhook, and how it is written. */
@@ -105,13 +106,17 @@ export function bodyOf({ event, format, text = event.type }: WebhookDelivery): R
     case "cloudevents":
       return { id, contentType: "application/cloudevents+json; charset=utf-8", body: JSON.stringify(event) };
     case "slack":
-      return { id, contentType: json, body: JSON.stringify({ text: slackText(text) }) };
+      return {
+        id,
+        contentType: json,
+        body: JSON.stringify({ text: slackText(text) } satisfies SlackMessage),
+      };
     case "discord":
       // Without it a device's name could call everybody.
       return {
         id,
         contentType: json,
-        body: JSON.stringify({ content: text, allowed_mentions: { parse: [] } }),
+        body: JSON.stringify({ content: text, allowed_mentions: { parse: [] } } satisfies DiscordMessage),
       };
     case "ntfy":
       return { id, contentType: "text/plain; charset=utf-8", body: text };
