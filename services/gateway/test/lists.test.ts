@@ -77,6 +77,27 @@ describe("the list of devices", () => {
     expect(read).toBe(3);
   });
 
+  test("of a client that goes away during a page is not read beyond that page", async () => {
+    const release = Promise.withResolvers<void>();
+    let pages = 0;
+    mesh.fakes.devices.listDevices = async ({ limit, after = "0" }) => {
+      if (limit !== undefined) return { next: null, items: [] };
+      pages++;
+      if (after === "2") await release.promise;
+      return { next: String(Number(after) + 1), items: [fakeDevice(`d${after}`)] };
+    };
+    const answer = await mesh.open(devices);
+    answer.on("error", () => undefined).resume();
+    await eventually(() => pages === 3);
+    const lines = mesh.log().length;
+    answer.destroy();
+    await eventually(() => mesh.log().slice(lines).includes('"aborted":true'));
+    release.resolve();
+    // A further page would be asked for before these.
+    for (let nth = 0; nth < 5; nth++) expect((await mesh.fetch(`${devices}?limit=1`)).status).toBe(200);
+    expect(pages).toBe(3);
+  });
+
   test("is an empty array where there is nothing, also after empty pages", async () => {
     mesh.fakes.devices.listDevices = async () => ({ next: null, items: [] });
     expect(await (await mesh.fetch(devices)).text()).toBe("[]");

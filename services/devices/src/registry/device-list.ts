@@ -8,8 +8,11 @@ import type { ListOrder } from "../store/list-order.ts";
 import { type DeviceSelectionOptions, selectBy } from "./device-selection.ts";
 import type { DeviceWalk, FoundDevice } from "./device-walk.ts";
 
-/** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
-const pageBytes = 480 * 1024;
+/**
+ * Bytes of documents after which a page is full: a reply is checked and written in one turn of the event loop, which
+ * other calls wait for.
+ */
+const pageBytes = 96 * 1024;
 
 /** What lists need. */
 export interface DeviceListOptions extends DeviceSelectionOptions {

@@ -7,8 +7,10 @@ import type { ListOrder } from "../store/list-order.ts";
 import type { DividedCondition } from "./device-selection.ts";
 import { describeDevice } from "./device-view.ts";
 
-/** Most devices listed at once, and how many times more each time where fewer are wanted. */
+/** Most devices listed at once, and most at first where the documents of all candidates are read. */
 const idBatchSize = 1_000;
+const firstIdBatchSize = 128;
+/** How many times more are listed next, unless one in so many was a candidate whose document is wanted. */
 const idBatchGrowth = 4;
 /** Documents read at once: few enough that the largest ones still fit into memory easily. */
 const documentBatchSize = 50;
@@ -51,19 +53,22 @@ export function createDeviceWalk({ store, presence }: DeviceWalkOptions) {
 
   /** Devices that what is in memory and in the index of the store lets meet the condition. */
   async function* candidates(
-    { stored, isCandidate }: DividedCondition,
+    { stored, isCandidate, isMet }: DividedCondition,
     { after, refuse, ...order }: WalkOrder,
     { signal }: WalkingCall,
     wanted = idBatchSize,
   ): AsyncGenerator<ListedDevice[], void, undefined> {
     let cursor = after;
-    for (let size = wanted; ; size *= idBatchGrowth) {
+    let size = wanted;
+    for (;;) {
       const from = cursor === undefined ? {} : { after: cursor };
       const limit = Math.min(size, idBatchSize);
       const listed = await store.list({ ...order, limit, condition: stored, ...from }, signal);
       if (listed === null) return refuse?.();
-      yield listed.filter(isCandidate);
+      const found = listed.filter(isCandidate);
+      yield found;
       if (listed.length < limit) return;
+      if (isMet !== null || found.length * idBatchGrowth < limit) size *= idBatchGrowth;
       cursor = listed.at(-1)?.cursor;
       // The store may answer synchronously: other calls get their turn.
       await nextTurn();
@@ -93,7 +98,8 @@ export function createDeviceWalk({ store, presence }: DeviceWalkOptions) {
     const { isMet } = selection;
     using permit = isMet === null ? null : await permits.acquire();
     if (isMet !== null && permit === null) return call.fail("too_many_scans");
-    for await (const listed of candidates(selection, order, call, wanted())) {
+    const first = isMet === null ? Math.min(wanted(), firstIdBatchSize) : wanted();
+    for await (const listed of candidates(selection, order, call, first)) {
       for (let from = 0, width = 0; from < listed.length; from += width) {
         width = isMet === null ? Math.min(documentBatchSize, wanted()) : documentBatchSize;
         const found = await read(listed.slice(from, from + width), call.signal);

@@ -92,14 +92,17 @@ function silentSince(nth: number): string {
   return `sum(online = 0 AND coalesce(last_seen, created_at) < :before_${nth})`;
 }
 
+const documentColumns = "devices.position, id, name, revision, created_at, last_seen, acl, shadow";
+
 /** The statements of the adapter, by purpose; exported so that a test can ask SQLite for their plans. */
 export const deviceQueries = {
   owner: "SELECT mark_kind FROM devices WHERE id = ?",
   insert: `INSERT INTO devices (id, name, labels, firmware, revision, created_at, hidden, mark_kind, mark_token, mark)
     VALUES (:id, :name, :labels, :firmware, 1, :created_at, :hidden, :mark_kind, :mark_token, :mark)`,
   insertDocument: "INSERT INTO documents (position, acl, shadow) VALUES (?, ?, ?)",
-  find: `SELECT devices.position, id, name, revision, created_at, last_seen, acl, shadow
-    FROM devices JOIN documents USING (position) WHERE id = ? AND hidden = 0`,
+  find: `SELECT ${documentColumns} FROM devices JOIN documents USING (position) WHERE id = ? AND hidden = 0`,
+  findAll: `SELECT ${documentColumns} FROM devices JOIN documents USING (position)
+    WHERE id IN (SELECT value FROM json_each(?)) AND hidden = 0`,
   has: "SELECT 1 FROM devices WHERE id = ? AND hidden = 0",
   replace: `UPDATE devices SET name = :name, labels = :labels, firmware = :firmware, revision = revision + 1
     WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
@@ -383,12 +386,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }));
     }),
 
-    findAll: unlessAborted((ids) =>
-      ids.flatMap((id) => {
-        const row = queries.find.get(id);
-        return row ? [storedDevice(row)] : [];
-      }),
-    ),
+    findAll: unlessAborted((ids) => queries.findAll.all(JSON.stringify(ids)).map(storedDevice)),
 
     recordPresence(reports, signal) {
       return commits.run(() => {
