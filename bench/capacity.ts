@@ -72,7 +72,7 @@ const copies = 3;
 const least = 2;
 
 /** A fleet: rates are a second and of all devices. */
-interface Fleet {
+interface PlannedFleet {
   readonly devices: number;
   readonly records: number;
   readonly updates: number;
@@ -87,7 +87,7 @@ const whole = new Intl.NumberFormat("en-US");
 const replicas = (cores: number): number => Math.max(least, Math.ceil(cores / usable));
 
 /** Ratios of what a fleet wants to what one of a kind takes, by what it is. */
-function limitsOf(fleet: Fleet): Readonly<Record<string, number>> {
+function limitsOf(fleet: PlannedFleet): Readonly<Record<string, number>> {
   const { devices, records, updates } = fleet;
   const published = records + updates;
   return {
@@ -107,10 +107,10 @@ function limitsOf(fleet: Fleet): Readonly<Record<string, number>> {
   };
 }
 
-const recordsStored = ({ records, retentionDays }: Fleet): number => records * 86_400 * retentionDays;
+const recordsStored = ({ records, retentionDays }: PlannedFleet): number => records * 86_400 * retentionDays;
 
 /** What a deployment is made of, by part. */
-function partsOf(fleet: Fleet): Readonly<Record<string, string>> {
+function partsOf(fleet: PlannedFleet): Readonly<Record<string, string>> {
   const { devices, records, updates, calls } = fleet;
   const messages = records * of("brokerRecord") + updates * of("brokerUpdate");
   const brokerCores = (messages * copies + calls * of("brokerCall") + devices * of("brokerIdle")) / 1_000;
@@ -187,7 +187,7 @@ function numeric(name: Input, text: string): number {
   return value;
 }
 
-function fleetOf(asked: Readonly<Record<Input, string>>, count: string): Fleet {
+function fleetOf(asked: Readonly<Record<Input, string>>, count: string): PlannedFleet {
   const devices = numeric("devices", count);
   const rate = (name: Input) => (numeric(name, asked[name]) * devices) / 60;
   return {
