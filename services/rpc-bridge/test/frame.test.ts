@@ -61,6 +61,16 @@ describe("a reply", () => {
     expect(parsed?.kind === "result" && JSON.stringify(parsed.result)).toBe('{"__proto__":1}');
   });
 
+  test("with the error code 0 and no message is a success without a result, as of Sys.SetDebug of Mongoose OS", () => {
+    const frame = '{"id":7,"src":"pump","dst":"pump/r/one","error":{"code":0}}';
+    expect(reply(frame)?.reply).toEqual({ kind: "result", result: null });
+    expect(reply('{"id":7,"error":{"code":0,"message":"Update applied, finalizing"}}')?.reply).toEqual({
+      kind: "error",
+      code: 0,
+      message: "Update applied, finalizing",
+    });
+  });
+
   test.each([404, -32601])("with the error code %i says that there is no such function", (code) => {
     expect(reply(`{"id":7,"error":{"code":${code},"message":"x"}}`)?.reply).toEqual({
       kind: "no_such_function",

@@ -58,6 +58,8 @@ function readError(error: Json): DeviceReply {
   if (!isJsonObject(error)) return { kind: "unreadable" };
   const code = errorCode(error.code);
   if (code === null) return { kind: "unreadable" };
+  // Mongoose OS answers so where a function did what it was asked and has no result, such as Sys.SetDebug.
+  if (error.code === 0 && errorMessage(error.message) === "") return { kind: "result", result: null };
   if (noSuchFunction.includes(code)) return { kind: "no_such_function" };
   return { kind: "error", code, message: errorMessage(error.message) };
 }
