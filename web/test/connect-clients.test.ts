@@ -49,6 +49,10 @@ describe("the examples of each client", () => {
     expect(plain.split("\n").filter((line) => line.length > 120)).toEqual([]);
   });
 
+  test("let Mongoose OS run a call once, and take what is larger than its default buffer", () => {
+    expect(textOf("Mongoose OS")).toContain("rpc.mqtt.sub_wc=false mqtt.recv_mbuf_limit=8192");
+  });
+
   test("have an IPv6 address in brackets where a port follows it", () => {
     const local = { ...pump, host: "::1" };
     expect(textOf("mosquitto", local)).toContain("-h ::1 -p 21883");

@@ -467,7 +467,8 @@ function mongooseOsSettings(connection: GuideValues): string {
 ${tls ? "# The certificate of the authority that signed the broker's.\nmos put ca.pem\n" : ""}mos config-set \\
   device.id=${id} mqtt.enable=true mqtt.server=${bracketed(connection)}:${port} \\
   mqtt.client_id=${id} mqtt.user=${id} mqtt.pass=${token} \\
-  ${tls ? "mqtt.ssl_ca_cert=ca.pem " : ""}rpc.mqtt.enable=true`;
+  ${tls ? "mqtt.ssl_ca_cert=ca.pem " : ""}rpc.mqtt.enable=true \\
+  rpc.mqtt.sub_wc=false mqtt.recv_mbuf_limit=8192`;
 }
 
 function mongooseOsProgram({ id }: GuideValues): string {
