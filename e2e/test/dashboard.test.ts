@@ -3,6 +3,7 @@ import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
 import { alerts } from "./dashboard/alerts.suite.ts";
+import { boards } from "./dashboard/boards.suite.ts";
 import { longCharts } from "./dashboard/charts.suite.ts";
 import { connectDevice } from "./dashboard/connect.suite.ts";
 import { newUser } from "./dashboard/journey.suite.ts";
@@ -40,6 +41,7 @@ describeInBrowser("the dashboard", (browser) => {
     alerts,
     webhooks,
     longCharts,
+    boards,
     savedViews,
     outage,
     longList,

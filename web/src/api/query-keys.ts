@@ -45,6 +45,14 @@ export const queryKeys = {
   numbers: ["numbers"],
   /** Below it: the numbers of a range with more records than are read. */
   wholeNumbers: ["whole-numbers"],
+  /** Below it: numbers of devices over time, by what is asked for. */
+  series: ["series"],
+  /** The series that a device has. */
+  deviceSeries: (id: string) => ["device-series", id],
+  /** Below it: devices that meet a condition, for their names and units. */
+  devicesWhere: ["devices-where"],
+  boards: ["boards"],
+  board: (id: string) => ["board", id],
   /** Frames of a device since its log is shown. */
   log: (id: string) => ["log", id],
   /** Below it: what a search for devices found. */

@@ -4,6 +4,7 @@ import {
   Cpu,
   House,
   KeyRound,
+  LayoutDashboard,
   ListChecks,
   type LucideIcon,
   Package,
@@ -63,6 +64,14 @@ export const tabs: readonly Tab[] = [
     key: "r",
     path: "/data",
     View: lazyView(async () => (await import("../features/data/data-tab.tsx")).DataTab),
+  },
+  {
+    label: "Boards",
+    Icon: LayoutDashboard,
+    group: "",
+    key: "b",
+    path: "/boards",
+    View: lazyView(async () => (await import("../features/boards/boards-tab.tsx")).BoardsTab),
   },
   {
     label: "Alerts",
@@ -125,6 +134,10 @@ export const tabs: readonly Tab[] = [
 
 /** Views that only other views link to. */
 export const innerViews: readonly TabView[] = [
+  {
+    path: "/boards/:id",
+    View: lazyView(async () => (await import("../features/boards/board-page.tsx")).BoardPage),
+  },
   {
     path: "/jobs/new",
     View: lazyView(async () => (await import("../features/jobs/new-job.tsx")).NewJobPage),

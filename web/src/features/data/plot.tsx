@@ -14,6 +14,12 @@ import type { PlacedSeries } from "./series-sizes.ts";
 /** Heights in pixels: of a chart alone, and of one of several or on a phone. */
 const heights = { alone: 300, small: 176 } as const;
 
+/** Height below which a plot that fills its place has no room, in pixels. */
+const leastHeight = 80;
+
+/** Maximum of lines with their ranges; more of these would hide each other. */
+const mostRanges = 4;
+
 /** Maximum of points that are drawn; lines alone suffice for more of them. */
 const mostPoints = 60;
 
@@ -35,6 +41,8 @@ interface PlotProps extends ChartRange {
   readonly format: ChartFormat;
   /** It is one of several charts. */
   readonly isSmall?: boolean;
+  /** It is as high as the place that it is in. */
+  readonly fills?: boolean;
   /** What rules want of its numbers. */
   readonly limits?: PlotLimits;
   /** Called with the range that is dragged across, and with null at a double click. */
@@ -70,18 +78,20 @@ interface ReadOut {
 interface Look extends Pick<PlotProps, "zone" | "format" | "onZoom"> {
   readonly names: readonly { readonly label: string; readonly place: number }[];
   readonly scheme: keyof typeof colors;
-  readonly height: number;
+  /** Null for that of the place. */
+  readonly height: number | null;
   readonly onCursor: (at: number | null, readOut: ReadOut | null) => void;
 }
 
 /** Lines over time; the caller shows the same data as text. The cursors of all plots of a page move together. */
 export function Plot(props: PlotProps) {
-  const { series, from, to, zone, format, isSmall = false, limits = noLimits, onZoom, onCursor } = props;
+  const { series, from, to, zone, format, isSmall = false, fills = false } = props;
+  const { limits = noLimits, onZoom, onCursor } = props;
   const place = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | null>(null);
   const scheme = useComputedColorScheme("light");
   const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
-  const height = isSmall || isPhone ? heights.small : heights.alone;
+  const height = fills ? null : isSmall || isPhone ? heights.small : heights.alone;
   const [readOut, setReadOut] = useState<ReadOut | null>(null);
   const names = JSON.stringify(
     series.map((each) => ({ label: each.label ?? each.series.name, place: each.place })),
@@ -113,8 +123,8 @@ export function Plot(props: PlotProps) {
   }, [series, from, to, limits, names, scheme, zone, format, height]);
 
   return (
-    <div className={styles.plot} aria-hidden="true">
-      <div ref={place} style={{ height }} />
+    <div className={styles.plot} data-fills={fills || undefined} aria-hidden="true">
+      <div ref={place} style={{ height: height ?? "100%" }} />
       {readOut !== null && (
         <div
           className={styles.readOut}
@@ -156,10 +166,13 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
       step * 1_000,
     );
 
+  const size = () => ({
+    width: parent.clientWidth,
+    height: height ?? Math.max(leastHeight, parent.clientHeight),
+  });
   const plot = new UPlot(
     {
-      width: parent.clientWidth,
-      height,
+      ...size(),
       // Half of the last label is right of the chart.
       padding: [10, () => widthOf(labels([shown.from], (shown.to - shown.from) / 10)[0] ?? "") / 2, 0, 0],
       legend: { show: false },
@@ -251,7 +264,7 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
           ];
         }),
       ],
-      bands: names.map(({ place }, nth) => ({
+      bands: (names.length > mostRanges ? [] : names).map(({ place }, nth) => ({
         series: [nth * 3 + 2, nth * 3 + 3],
         fill: `${colorOf(place)}${bandOpacity}`,
       })),
@@ -277,7 +290,7 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
     return rows.length === 0 ? null : { left: self.over.offsetLeft + left, isRight, at, rows };
   }
 
-  const resized = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height }));
+  const resized = new ResizeObserver(() => plot.setSize(size()));
   resized.observe(parent);
   return {
     draw({ series, from, to, limits }) {

@@ -3,6 +3,9 @@ import type { NumericSeries } from "./topic-numbers.ts";
 /** Series whose largest numbers differ by more than this factor get separate charts. */
 const mostTimesLarger = 10;
 
+/** Number of colours of `tokens.css` for series. */
+export const seriesColors = 6;
+
 /** A series and its place among those of its topic, which gives it its colour. */
 export interface PlacedSeries {
   readonly series: NumericSeries;

@@ -15,7 +15,7 @@ import type { ChartRange, ChartView } from "./chart-view.ts";
 import type { ChartedNumbers } from "./charted-records.ts";
 import styles from "./plot.module.css";
 import { pointAt, pointsOf } from "./plot-data.ts";
-import { groupsByUnit, type PlacedSeries } from "./series-sizes.ts";
+import { groupsByUnit, type PlacedSeries, seriesColors } from "./series-sizes.ts";
 import { mostSeries, mostTopics, summaryOf, type TopicNumbers } from "./topic-numbers.ts";
 
 const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
@@ -55,14 +55,40 @@ interface TopicChartProps {
 /** Draws the numbers of a topic, with a table that sums up what is seen of them. */
 export function TopicChart({ topic, numbers, from, to, view, onZoom }: TopicChartProps) {
   const { times, series, hasMoreSeries, stepMs } = numbers;
-  const range = view.zoom ?? rangeOf(times, from, to);
-  const format = useMemo(() => chartFormat(view.zone), [view.zone]);
   const tags = useTags(topic);
   const placed = useMemo(
     () => series.map((each, place) => ({ series: each, place, ...labelOf(tags, topic, each.name) })),
     [series, tags, topic],
   );
   const groups = useMemo(() => groupsByUnit(placed), [placed]);
+  return (
+    <SeriesChart
+      label={topic}
+      groups={groups}
+      range={view.zoom ?? rangeOf(times, from, to)}
+      zone={view.zone}
+      stepMs={stepMs}
+      hasMoreSeries={hasMoreSeries}
+      onZoom={onZoom}
+    />
+  );
+}
+
+/** Properties of {@link SeriesChart}. */
+interface SeriesChartProps extends Pick<TopicNumbers, "stepMs" | "hasMoreSeries"> {
+  /** What the numbers are of. */
+  readonly label: string;
+  /** A chart each. */
+  readonly groups: readonly (readonly PlacedSeries[])[];
+  readonly range: ChartRange;
+  readonly zone: ChartView["zone"];
+  readonly onZoom: (zoom: ChartRange | null) => void;
+}
+
+/** Charts of series, with a table that sums up what is seen of them. */
+export function SeriesChart(props: SeriesChartProps) {
+  const { label, groups, range, zone, stepMs, hasMoreSeries, onZoom } = props;
+  const format = useMemo(() => chartFormat(zone), [zone]);
   return (
     <Stack gap="xs">
       {groups.map((group) => (
@@ -72,7 +98,7 @@ export function TopicChart({ topic, numbers, from, to, view, onZoom }: TopicChar
           isSmall={groups.length > 1}
           from={range.from}
           to={range.to}
-          zone={view.zone}
+          zone={zone}
           format={format}
           onZoom={onZoom}
         />
@@ -84,20 +110,20 @@ export function TopicChart({ topic, numbers, from, to, view, onZoom }: TopicChar
         </Text>
       )}
       <DataTable
-        label={`Numbers of ${topic}`}
+        label={`Numbers of ${label}`}
         minWidth={480}
         columns={columnsOf(format)}
-        rows={placed.map((each) => ({
-          placed: each,
-          summary: summaryOf(each.series, range.from, range.to),
-        }))}
+        rows={groups
+          .flat()
+          .toSorted((one, other) => one.place - other.place)
+          .map((each) => ({ placed: each, summary: summaryOf(each.series, range.from, range.to) }))}
         keyOf={(row) => row.placed.series.name}
       />
     </Stack>
   );
 }
 
-interface GroupChartProps extends ChartRange, Pick<TopicChartProps, "onZoom"> {
+interface GroupChartProps extends ChartRange, Pick<SeriesChartProps, "onZoom"> {
   readonly group: readonly PlacedSeries[];
   readonly isSmall: boolean;
   readonly zone: ChartView["zone"];
@@ -151,9 +177,6 @@ function GroupChart({ group, isSmall, from, to, zone, format, onZoom }: GroupCha
     </div>
   );
 }
-
-/** Number of colours of `tokens.css` for series. */
-const seriesColors = 6;
 
 function withUnit(text: string, { unit = "" }: Pick<PlacedSeries, "unit">): string {
   return `${text} ${unit}`.trimEnd();
