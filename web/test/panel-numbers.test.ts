@@ -6,7 +6,7 @@ import {
   chartNumbers,
   panelValue,
 } from "../src/features/boards/panel-numbers.ts";
-import type { ReadSeries } from "../src/features/data/use-series.ts";
+import type { SeriesOfDevices } from "../src/features/data/use-series.ts";
 
 const hour = 3_600_000;
 const from = Date.parse("2026-03-01T00:00:00.000Z");
@@ -29,7 +29,7 @@ const functions: Readonly<Record<SeriesFunction, (values: readonly number[]) => 
 };
 
 /** What the server answers. */
-function answerOf(fn: readonly SeriesFunction[], devices = stored): ReadSeries {
+function answerOf(fn: readonly SeriesFunction[], devices = stored): SeriesOfDevices {
   return {
     every: "PT1H",
     from,

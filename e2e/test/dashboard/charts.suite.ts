@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Browser } from "playwright-core";
+import { seriousViolations } from "../../src/browser/accessibility.ts";
 import { noPageErrors } from "../../src/browser/page-errors.ts";
 import { type Visit, visitDashboard } from "../../src/browser/visit.ts";
 import { asMaster, enrolDevice } from "../../src/tenant.ts";
@@ -44,6 +46,52 @@ export function longCharts(browser: () => Browser, shared: () => TestMesh): void
       const cells = numbers.getByRole("row").last().getByRole("cell");
       expect((await cells.allTextContents()).slice(1)).toEqual(["0", "9", "4.5", "5,400"]);
       expect(visit.pageErrors).toEqual(noPageErrors);
+    }, 180_000);
+
+    test("show several devices of a selection, a line each, and save what they draw", async () => {
+      const mesh = shared();
+      const ids = ["barrel-1", "barrel-2"];
+      for (const [nth, id] of ids.entries()) {
+        const { connect } = await enrolDevice(mesh, id);
+        await using device = await connect();
+        await device.publish(`db/${id}/level`, { litres: 7 + nth, full: false }, 1);
+        await asMaster(mesh).post(`devices/${id}`, { shadow: { tags: { units: { litres: "l" } } } });
+      }
+      for (const id of ids)
+        await eventually(async () => (await asMaster(mesh).get(`devices/${id}/series`)).json.length === 2, {
+          withinMs: 90_000,
+        });
+      const { page } = visit;
+      await visit.open("/devices?filter=barrel");
+      for (const id of ids) await page.getByRole("checkbox", { name: `Select ${id}` }).check();
+      await page
+        .getByRole("region", { name: "Selected rows" })
+        .getByRole("button", { name: "Chart" })
+        .click();
+      await page.getByRole("heading", { level: 1, name: "Chart of devices" }).waitFor();
+      await page.getByLabel("Number", { exact: true }).selectOption("litres of level");
+      await page.locator("canvas").waitFor();
+      const rows = page.getByRole("table", { name: "Numbers of litres of level" }).getByRole("row");
+      await rows.nth(2).waitFor();
+      expect((await rows.allTextContents()).slice(1).sort()).toEqual([
+        "barrel-17 l7 l7 l7 l1",
+        "barrel-28 l8 l8 l8 l1",
+      ]);
+      expect(await seriousViolations(page)).toEqual([]);
+      const saved = page.waitForEvent("download");
+      await page.getByRole("button", { name: "CSV" }).click();
+      const [names = "", ...lines] = readFileSync(await (await saved).path(), "utf8")
+        .trim()
+        .split("\r\n");
+      expect(names.split(",").slice(1).sort()).toEqual(
+        ids.flatMap((id) => [`${id} max`, `${id} mean`, `${id} min`]),
+      );
+      expect(lines.map((line) => line.slice(line.indexOf(","))).join()).toMatch(/,7,7,7/);
+      await page.getByText("2 y", { exact: true }).click();
+      await rows.nth(2).waitFor();
+      expect(new URL(page.url()).searchParams.get("range")).toBe("P730D");
+      expect(visit.pageErrors).toEqual(noPageErrors);
+      for (const id of ids) await asMaster(mesh).delete(`devices/${id}`);
     }, 180_000);
   });
 }

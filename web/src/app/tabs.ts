@@ -135,6 +135,10 @@ export const tabs: readonly Tab[] = [
 /** Views that only other views link to. */
 export const innerViews: readonly TabView[] = [
   {
+    path: "/data/devices",
+    View: lazyView(async () => (await import("../features/data/devices-chart.tsx")).DevicesChart),
+  },
+  {
     path: "/boards/:id",
     View: lazyView(async () => (await import("../features/boards/board-page.tsx")).BoardPage),
   },

@@ -2,7 +2,7 @@ import { type BoardPanel, boardBounds } from "@devmesh/contracts/model/board";
 import { Button, Menu, SegmentedControl } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Ellipsis, LayoutDashboard, Maximize, Minimize, Pencil, Plus, Trash2 } from "lucide-react";
-import { Suspense, useEffect, useEffectEvent, useState } from "react";
+import { Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { Confirmation } from "../../components/confirmation.tsx";
@@ -15,6 +15,7 @@ import { showToast } from "../../components/toast.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import { BoardGrid } from "./board-grid.tsx";
+import { withPlace } from "./board-layout.ts";
 import styles from "./board-page.module.css";
 import { panelTitle, rangeText } from "./panel-words.ts";
 import { useBoard } from "./use-board.ts";
@@ -47,6 +48,10 @@ export function BoardPage() {
   const [edited, setEdited] = useState<EditedPanel | null>(null);
   const used = useBoard(id);
   const { board } = used;
+  const latest = useRef(used);
+  useEffect(() => {
+    latest.current = used;
+  });
   const isFull = full === "1";
   const isEdited = edit === "1" && !isFull;
   useFullScreen(isFull, () => change({ full: "" }));
@@ -69,7 +74,18 @@ export function BoardPage() {
     const removed = panels[nth];
     if (removed === undefined) return;
     used.change({ panels: panels.filter((_, each) => each !== nth) });
-    showToast({ title: `${panelTitle(removed)} is removed` });
+    showToast({
+      title: `${panelTitle(removed)} is removed`,
+      action: {
+        label: "Undo",
+        run() {
+          const { board: now, change: put } = latest.current;
+          if (now === undefined) return;
+          const whole = [...now.panels, removed];
+          put({ panels: withPlace(whole, whole.length - 1, removed) });
+        },
+      },
+    });
   };
   return (
     <div className={styles.board} data-wall={isFull || undefined}>

@@ -2,7 +2,7 @@ import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { SeriesFunction } from "@devmesh/contracts/model/series";
 import { askedOfSpans, spanNumbers } from "../data/span-numbers.ts";
 import type { TopicNumbers } from "../data/topic-numbers.ts";
-import type { ReadSeries } from "../data/use-series.ts";
+import type { SeriesOfDevices } from "../data/use-series.ts";
 
 /** What the chart of a function asks of each span; the mean is drawn with its range. */
 export function askedOfChart(fn: SeriesFunction): readonly SeriesFunction[] {
@@ -15,7 +15,7 @@ export function askedOfValue(fn: SeriesFunction): readonly SeriesFunction[] {
 }
 
 /** The numbers of a chart, a series for each device. */
-export function chartNumbers({ every, series, from, to }: ReadSeries, fn: SeriesFunction): TopicNumbers {
+export function chartNumbers({ every, series, from, to }: SeriesOfDevices, fn: SeriesFunction): TopicNumbers {
   const named = series.map(({ device_id: name, points }) => ({
     name,
     points:
@@ -53,7 +53,7 @@ interface SpanValue {
 }
 
 /** The value of a panel out of what {@link askedOfValue} asks for (api.md, Boards). */
-export function panelValue({ every, series }: ReadSeries, fn: SeriesFunction): PanelValue {
+export function panelValue({ every, series }: SeriesOfDevices, fn: SeriesFunction): PanelValue {
   const stepMs = lengthOf(every);
   const spans = new Map<number, SpanValue[]>();
   const ofDevices: (SpanValue & { readonly device_id: string })[] = [];

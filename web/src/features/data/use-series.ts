@@ -19,7 +19,7 @@ interface SeriesRequest extends DeviceChoice, SeriesPlace {
 }
 
 /** Numbers of devices, by spans of time. */
-export interface ReadSeries extends Pick<z.output<typeof SeriesAnswer>, "every" | "series"> {
+export interface SeriesOfDevices extends Pick<z.output<typeof SeriesAnswer>, "every" | "series"> {
   /** The stretch of time that was asked for, Unix ms. */
   readonly from: number;
   readonly to: number;
@@ -35,7 +35,7 @@ export function useSeries(request: SeriesRequest, enabled = true) {
     placeholderData: keepPreviousData,
     staleTime: readAgainMs(range),
     ...(zoom === null && { refetchInterval: readAgainMs(range) }),
-    queryFn: async ({ signal }): Promise<ReadSeries> => {
+    queryFn: async ({ signal }): Promise<SeriesOfDevices> => {
       const now = serverNow();
       const span = zoom ?? { from: now - lengthOf(range), to: now };
       const { every, series } = await api.call("readSeries", {

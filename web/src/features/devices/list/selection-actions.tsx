@@ -1,5 +1,6 @@
+import { maxSeriesOfAnswer } from "@devmesh/contracts/model/series";
 import { Button } from "@mantine/core";
-import { Package, SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
+import { ChartLine, Package, SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
 import { Suspense, useState } from "react";
 import { useLocation } from "wouter";
 import { lazyView } from "../../../components/lazy-view.ts";
@@ -69,6 +70,16 @@ export function SelectionActions(props: SelectionActionsProps) {
               {job.label}
             </Button>
           ))}
+          <Button
+            size="xs"
+            variant="subtle"
+            leftSection={<ChartLine size={16} />}
+            disabled={gathering || ids.size > maxSeriesOfAnswer}
+            title={ids.size > maxSeriesOfAnswer ? `Of at most ${maxSeriesOfAnswer} devices` : undefined}
+            onClick={() => navigate(`/data/devices?${new URLSearchParams({ ids: [...ids].join() })}`)}
+          >
+            Chart
+          </Button>
           <Button
             size="xs"
             variant="subtle"
