@@ -36,6 +36,8 @@ const readinessTimeoutMs = 1_000;
 const upkeepMs = 30_000;
 const flushMs = 1_000;
 const storeMs = 10_000;
+/** How long a stop waits for receivers; their events are sent again by another replica or the next process. */
+const receiversMs = 2_000;
 
 /** Opens the store, and delivers. */
 export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = async (parts) => {
@@ -72,7 +74,8 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
 
   const health = new Health({ store, onDisabled });
   const signing = { sender, secrets, clock };
-  const attempt = createAttempt({ ...signing, health, metrics });
+  const ending = new AbortController();
+  const attempt = createAttempt({ ...signing, health, metrics, signal: ending.signal });
   const common = { store, outbox, attempt, readLabels, events, onGone, clock, log };
   const deliveries = new Deliveries({
     ...common,
@@ -93,8 +96,8 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
     const webhooks = await store.list(running);
     const withRecords = webhooks.filter(({ id, events: names }) => enabled.has(id) && names.includes("data"));
     if (running.aborted) return;
-    await deliveries.deliverFor(enabled);
-    await records.followFor(new Set(withRecords.map(({ id }) => id)));
+    deliveries.deliverFor(enabled);
+    records.followFor(new Set(withRecords.map(({ id }) => id)));
   }
   /** One round at a time. */
   const next = (): Promise<void> => {
@@ -135,7 +138,9 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
       life.abort(new Error("the service stops"));
       await repeated;
       await rounds.catch(() => undefined);
-      await Promise.all([deliveries.stop(), records.followFor(new Set())]);
+      const timer = setTimeout(() => ending.abort(new Error("the service stops")), receiversMs);
+      await Promise.all([deliveries.stop(), records.stop()]);
+      clearTimeout(timer);
       await health.flush(clock.now().getTime(), AbortSignal.timeout(readinessTimeoutMs)).catch(onFailure);
       sender.close();
     },

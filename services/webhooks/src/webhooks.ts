@@ -6,7 +6,7 @@ import type { EventOutbox } from "@devmesh/service-kit/events/event-outbox";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
-import type { SendAttempt } from "./deliveries/attempts.ts";
+import type { SignedSend } from "./deliveries/attempts.ts";
 import { describeDeadLetter, retryDeadLetter } from "./deliveries/dead-letters.ts";
 import { bodyOf, type CloudEvents, type WebhookDelivery } from "./deliveries/message.ts";
 import type { Upkeep } from "./deliveries/upkeep.ts";
@@ -27,7 +27,7 @@ export interface WebhooksOptions {
   readonly guard: Guard;
   readonly secrets: Secrets;
   /** Sends a request that counts for nothing. */
-  readonly send: SendAttempt;
+  readonly send: SignedSend;
   readonly events: CloudEvents;
   readonly publisher: Publisher<typeof webhookEvents>;
   /** Whether secrets are shown after they were made (`KEYS_REVEAL`). */
@@ -160,7 +160,7 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
       const time = clock.now().toISOString();
       const event = events.of({ id: randomUUID(), type: "devmesh.test", time, data: {} });
       const begun = clock.monotonicMs();
-      const { status, error } = await send(webhook, bodyOf({ event, format: "cloudevents" }));
+      const { status, error } = await send(webhook, bodyOf({ event, format: "cloudevents" }), ctx.signal);
       return { status, error, duration_ms: Math.round(clock.monotonicMs() - begun) };
     },
 

@@ -7,6 +7,7 @@ import ipaddr from "ipaddr.js";
 import { createGuard, isPublic } from "../src/requests/guard.ts";
 import { createSender } from "../src/requests/sender.ts";
 
+const { signal: never } = new AbortController();
 const loopback = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.parseCIDR("::1/128")];
 
 /** Of each special range of IANA's registries its first or another address. */
@@ -104,9 +105,9 @@ describe("a request", () => {
     const guard = createGuard({ allowed: loopback, lookup: async () => [{ address: answer, family: 4 }] });
     const sender = createSender(guard, systemClock);
     const url = `http://receiver.example:${server.port}/`;
-    expect(await sender.send(post(url))).toMatchObject({ status: 200, error: null });
+    expect(await sender.send(post(url), never)).toMatchObject({ status: 200, error: null });
     answer = "192.168.0.1";
-    expect(await sender.send(post(url))).toMatchObject({
+    expect(await sender.send(post(url), never)).toMatchObject({
       status: null,
       error: "an address of the name is not public",
     });
@@ -130,15 +131,18 @@ describe("a request", () => {
     });
     const sender = createSender(createGuard({ allowed: loopback }), systemClock);
     const base = `http://127.0.0.1:${server.port}`;
-    expect(await sender.send(post(`${base}/redirect`))).toMatchObject({ status: 302, error: "status 302" });
-    expect(await sender.send(post(`${base}/endless`))).toMatchObject({ status: 200, error: null });
+    expect(await sender.send(post(`${base}/redirect`), never)).toMatchObject({
+      status: 302,
+      error: "status 302",
+    });
+    expect(await sender.send(post(`${base}/endless`), never)).toMatchObject({ status: 200, error: null });
     expect(paths).toEqual(["/redirect", "/endless"]);
     sender.close();
   });
 
   test("says why there was none, in words that are not the receiver's", async () => {
     const sender = createSender(createGuard({ allowed: loopback }), systemClock);
-    expect(await sender.send(post("http://127.0.0.1:1/"))).toEqual({
+    expect(await sender.send(post("http://127.0.0.1:1/"), never)).toEqual({
       status: null,
       error: "ECONNREFUSED",
       retryAfterMs: null,

@@ -6,8 +6,15 @@ import type { StoredWebhook } from "../store/webhook-store.ts";
 import type { Health } from "./health.ts";
 import type { RequestBody } from "./message.ts";
 
-/** Sends one signed request. Never rejects. */
+/** Sends one signed request. */
 export type SendAttempt = (webhook: StoredWebhook, request: RequestBody) => Promise<Outcome>;
+
+/** Sends one signed request, until `signal` ends it. Never rejects. */
+export type SignedSend = (
+  webhook: StoredWebhook,
+  request: RequestBody,
+  signal: AbortSignal,
+) => Promise<Outcome>;
 
 export interface SigningOptions {
   readonly sender: Pick<RequestSender, "send">;
@@ -15,27 +22,27 @@ export interface SigningOptions {
   readonly clock: Clock;
 }
 
-export function createSignedSend({ sender, secrets, clock }: SigningOptions): SendAttempt {
-  return async (webhook, { id, contentType, body }) => {
+export function createSignedSend({ sender, secrets, clock }: SigningOptions): SignedSend {
+  return async (webhook, { id, contentType, body }, signal) => {
     const signature = secrets.sign(webhook, { id, body }, clock.now().getTime());
-    return await sender.send({
-      url: webhook.url,
-      body,
-      headers: { "Content-Type": contentType, ...signature },
-    });
+    const headers = { "Content-Type": contentType, ...signature };
+    return await sender.send({ url: webhook.url, body, headers }, signal);
   };
 }
 
 export interface AttemptsOptions extends SigningOptions {
   readonly health: Pick<Health, "note">;
   readonly metrics: Pick<WebhooksMetrics, "attempts">;
+  /** Ends the requests that are under way, when the service stops. */
+  readonly signal: AbortSignal;
 }
 
-/** Attempts that count: they decide whether a webhook fails. */
-export function createAttempt({ health, metrics, ...signing }: AttemptsOptions): SendAttempt {
+/** Attempts that count: they decide whether a webhook fails. One that `signal` ends is none: it rejects. */
+export function createAttempt({ health, metrics, signal, ...signing }: AttemptsOptions): SendAttempt {
   const send = createSignedSend(signing);
   return async (webhook, request) => {
-    const outcome = await send(webhook, request);
+    const outcome = await send(webhook, request, signal);
+    if (outcome.error !== null) signal.throwIfAborted();
     health.note(webhook.id, outcome, signing.clock.now().getTime());
     metrics.attempts.inc({ outcome: outcome.error === null ? "ok" : "failed" });
     return outcome;

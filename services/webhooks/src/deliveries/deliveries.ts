@@ -43,18 +43,22 @@ export interface DeliveriesOptions {
 export class Deliveries {
   readonly #options: DeliveriesOptions;
   readonly #lanes = new Map<string, Lane>();
+  readonly #leaving = new Set<Promise<void>>();
   readonly #places = new Semaphore({ permits: width });
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
   }
 
-  /** Delivers for these webhooks, and for no others. */
-  async deliverFor(ids: ReadonlySet<string>): Promise<void> {
+  /** Delivers for these webhooks, and for no others: those end when their requests under way have ended. */
+  deliverFor(ids: ReadonlySet<string>): void {
     for (const id of ids) this.begin(id);
     const left = [...this.#lanes].filter(([id]) => !ids.has(id));
-    for (const [id] of left) this.#lanes.delete(id);
-    await Promise.all(left.map(([, lane]) => lane.stop()));
+    for (const [id, lane] of left) {
+      this.#lanes.delete(id);
+      const ended = lane.stop().finally(() => this.#leaving.delete(ended));
+      this.#leaving.add(ended);
+    }
   }
 
   begin(id: string): void {
@@ -140,6 +144,7 @@ export class Deliveries {
   }
 
   async stop(): Promise<void> {
-    await this.deliverFor(new Set());
+    this.deliverFor(new Set());
+    await Promise.all(this.#leaving);
   }
 }

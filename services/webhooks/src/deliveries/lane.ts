@@ -100,6 +100,7 @@ export class Lane {
       await this.#pauseEnd();
       if (this.#stopping.signal.aborted) return message.reject(0);
       using _ = await places.acquire();
+      if (this.#stopping.signal.aborted) return message.reject(0);
       const failed = await handle(message, this);
       if (failed === null) return;
       this.#failures = failed ? this.#failures + 1 : 0;

@@ -38,19 +38,37 @@ export interface RecordsOptions {
 export class RecordDeliveries {
   readonly #options: RecordsOptions;
   readonly #followed = new Map<string, Follower>();
+  readonly #leaving = new Map<string, Promise<void>>();
+  #wanted: ReadonlySet<string> = new Set();
 
   constructor(options: RecordsOptions) {
     this.#options = options;
   }
 
-  /** Follows records for these webhooks, and for no others. */
-  async followFor(ids: ReadonlySet<string>): Promise<void> {
-    for (const id of ids) {
+  /** Follows records for these webhooks, and for no others: those end when their request under way has ended. */
+  followFor(ids: ReadonlySet<string>): void {
+    this.#wanted = ids;
+    for (const [id, follower] of this.#followed)
+      if (!ids.has(id) && !this.#leaving.has(id)) this.#leaving.set(id, this.#leave(id, follower));
+    this.#begin();
+  }
+
+  async stop(): Promise<void> {
+    this.followFor(new Set());
+    await Promise.all(this.#leaving.values());
+  }
+
+  #begin(): void {
+    for (const id of this.#wanted)
       if (!this.#followed.has(id)) this.#followed.set(id, new Follower(id, this.#options));
-    }
-    const left = [...this.#followed].filter(([id]) => !ids.has(id));
-    for (const [id] of left) this.#followed.delete(id);
-    await Promise.all(left.map(([, follower]) => follower.stop()));
+  }
+
+  /** One that is asked for again meanwhile begins when the former has ended, since both have the same lease. */
+  async #leave(id: string, follower: Follower): Promise<void> {
+    await follower.stop();
+    this.#followed.delete(id);
+    this.#leaving.delete(id);
+    this.#begin();
   }
 }
 

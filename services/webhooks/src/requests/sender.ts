@@ -31,8 +31,8 @@ export interface Outcome {
 
 /** Sends requests. It follows no redirect and uses no proxy; Node checks certificates. */
 export interface RequestSender {
-  /** Never rejects. */
-  send(request: OutgoingRequest): Promise<Outcome>;
+  /** Never rejects; `signal` ends the request. */
+  send(request: OutgoingRequest, signal: AbortSignal): Promise<Outcome>;
   close(): void;
 }
 
@@ -107,8 +107,9 @@ export function createSender(guard: Guard, clock: Pick<Clock, "now">): RequestSe
   }
 
   return {
-    async send(outgoing) {
-      const signal = AbortSignal.timeout(answerMs);
+    async send(outgoing, ended) {
+      const timeout = AbortSignal.timeout(answerMs);
+      const signal = AbortSignal.any([timeout, ended]);
       try {
         const url = new URL(outgoing.url);
         await Promise.race([
@@ -119,7 +120,7 @@ export function createSender(guard: Guard, clock: Pick<Clock, "now">): RequestSe
         ]);
         return await request(url, outgoing, signal);
       } catch (error) {
-        return { status: null, error: inWords(error, signal), retryAfterMs: null };
+        return { status: null, error: inWords(error, timeout), retryAfterMs: null };
       }
     },
     close() {
@@ -129,8 +130,8 @@ export function createSender(guard: Guard, clock: Pick<Clock, "now">): RequestSe
 }
 
 /** Codes of Node and OpenSSL are no text of the receiver. */
-function inWords(error: unknown, signal: AbortSignal): string {
-  if (signal.aborted) return "no end of the answer in 15 s";
+function inWords(error: unknown, timeout: AbortSignal): string {
+  if (timeout.aborted) return "no end of the answer in 15 s";
   if (error instanceof AddressRefused) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   return code === undefined ? message : code;
