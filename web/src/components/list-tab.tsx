@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Card } from "./card.tsx";
 import { Failure } from "./failure.tsx";
 import styles from "./list-tab.module.css";
 import { Page, type PageProps } from "./page.tsx";
@@ -30,8 +31,29 @@ export function ListTab(props: ListTabProps) {
           <Failure error={error} title={failure} onRetry={onRetry} />
         </div>
       )}
-      {isPending ? <Waiting rows={10} /> : empty === null ? children : error == null && empty}
+      {isPending ? (
+        <Pending fills={page.fills === true} />
+      ) : empty === null ? (
+        children
+      ) : (
+        error == null && empty
+      )}
       {after}
     </Page>
+  );
+}
+
+/** The shape of the list on the plane that it will have. */
+function Pending({ fills }: { readonly fills: boolean }) {
+  if (fills)
+    return (
+      <div className={styles.pending}>
+        <Waiting rows={10} />
+      </div>
+    );
+  return (
+    <Card flush>
+      <Waiting rows={10} />
+    </Card>
   );
 }

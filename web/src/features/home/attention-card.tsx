@@ -8,6 +8,7 @@ import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateBadge } from "../../components/state.tsx";
+import { Waiting } from "../../components/waiting.tsx";
 import { useFrames } from "../../live/live-updates.tsx";
 import { devicesWhere } from "../devices/shared/device-conditions.ts";
 import { diagnosisDetail, problemText } from "../devices/shared/diagnosis-words.ts";
@@ -66,6 +67,7 @@ export function AttentionCard() {
   });
   const devices = problems.data?.devices ?? 0;
   const tried = unknown.data ?? [];
+  const isLoading = [problems, unknown].some(({ data, error }) => data === undefined && error === null);
   const isQuiet = problems.data !== undefined && unknown.data !== undefined && devices + tried.length === 0;
   return (
     <Card
@@ -78,6 +80,7 @@ export function AttentionCard() {
         title="What went wrong could not be read"
         onRetry={() => void Promise.all([problems.refetch(), unknown.refetch()])}
       />
+      {isLoading && <Waiting rows={2} />}
       {isQuiet && (
         <p className={styles.quiet}>Nothing: no login was refused and no message dropped in the last day.</p>
       )}

@@ -77,11 +77,7 @@ export function LastChanges() {
   return (
     <Card title="Last changes" flush>
       <Failure error={error} title="The last changes could not be read" onRetry={() => void refetch()} />
-      {changes === undefined && error === null && (
-        <div style={{ padding: "0 16px" }}>
-          <Waiting rows={shownAtFirst} />
-        </div>
-      )}
+      {changes === undefined && error === null && <Waiting rows={shownAtFirst} />}
       {changes?.length === 0 && (
         <p className={styles.quiet}>
           None yet. Who creates, changes or deletes devices, keys and customers is listed here.

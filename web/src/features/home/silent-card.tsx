@@ -10,6 +10,7 @@ import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateDot, Tag } from "../../components/state.tsx";
+import { Waiting } from "../../components/waiting.tsx";
 import { devicesWhere } from "../devices/shared/device-conditions.ts";
 import styles from "./home.module.css";
 
@@ -55,6 +56,7 @@ export function SilentCard({ fleet }: { readonly fleet: FleetSummary | null }) {
       }
     >
       <Failure error={error} title="The devices could not be read" onRetry={() => void refetch()} />
+      {data === undefined && error === null && <Waiting rows={shown} />}
       {longest?.length === 0 && <p className={styles.quiet}>None: every device was seen in this time.</p>}
       <ul className={styles.rows} aria-label="Silent devices">
         {longest?.map(({ id, name, last_seen }) => (

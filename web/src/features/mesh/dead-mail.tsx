@@ -12,6 +12,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
+import { Waiting } from "../../components/waiting.tsx";
 
 type GivenUpMail = CallResult<"listDeadMail">[number];
 
@@ -95,6 +96,7 @@ export function DeadMail({ queues }: DeadMailProps) {
       }
     >
       <Failure error={error} title="The undelivered mail could not be read" onRetry={() => void refetch()} />
+      {mails === undefined && error === null && <Waiting rows={1} />}
       <Failure error={retry.error} title="Not all mail could be queued again" />
       <Text size="sm" c="dimmed" role="status">
         {retry.data !== undefined &&

@@ -109,7 +109,7 @@ export function DevicesTab() {
     <div ref={frame} style={{ paddingInlineEnd: besideWidth, "--peek": `${besideWidth}px` } as CSSProperties}>
       <ListTab
         title="Devices"
-        count={list.total === null || isFiltered ? undefined : countText(list.total)}
+        count={list.total === null || list.isPending || isFiltered ? undefined : countText(list.total)}
         fills
         actions={
           <Button leftSection={<Plus size={16} />} onClick={create.open}>

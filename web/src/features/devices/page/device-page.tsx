@@ -95,7 +95,6 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
         )
       }
       tabs={
-        data !== undefined &&
         !gone && (
           <TabLinks
             label="Sections of the device"
@@ -103,7 +102,7 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
             links={sections.map((each) => ({
               href: addressOf(id, each),
               label: each.label,
-              extra: extraOf(data, each, section),
+              extra: data && extraOf(data, each, section),
             }))}
           />
         )
