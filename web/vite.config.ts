@@ -35,7 +35,7 @@ export default defineConfig({
             // What at least five chunks share: a small file of each costs more in headers than in content.
             {
               name: "shared",
-              test: /[\\/](web|contracts)[\\/]src[\\/](?!components[\\/](data-table|folding-table|json-editor|confirmation|form-dialog|dialog|stat-strip|parse-json)\.)/,
+              test: /[\\/](web|contracts)[\\/]src[\\/](?!components[\\/](data-table|folding-table|json-editor|confirmation|form-dialog|dialog|stat-strip|parse-json|whole-number-input|time-field|short-list-tab)\.)/,
               minShareCount: 5,
               priority: 1,
             },
