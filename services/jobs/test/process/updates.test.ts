@@ -78,7 +78,7 @@ describeOverStores("updates of firmware", (start) => {
       commits: "once",
       lost: (func, count) => (func === "OTA.Commit" && count === 1 ? "gone" : null),
     });
-    const id = await create({ via: "url" });
+    const id = await create({ via: "url" }, { retry: { attempts: 1 } });
     for (const device of [itself, lost]) await eventually(() => device.count("OTA.Update") === 1);
     for (const device of [itself, lost]) device.install();
     await eventually(async () => (await mesh.readJob(id)).state === "done");
