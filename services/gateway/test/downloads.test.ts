@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { firmwareBounds } from "@devmesh/contracts/model/firmware";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
@@ -79,6 +82,27 @@ describe("a download by a ticket", () => {
     expect([head.status, head.headers.get("content-length")]).toEqual([200, String(content.length)]);
     const beyond = await download(path, { range: `bytes=${content.length}-` });
     expect([beyond.status, beyond.headers.get("content-range")]).toEqual([416, `bytes */${content.length}`]);
+  });
+
+  test.each([
+    ["Mongoose OS", "HTTP/1.1", "Content-Length: 0\r\nX-MGOS-Device-ID: pump-1 020000000001"],
+    [
+      "HTTPUpdate of Arduino",
+      "HTTP/1.0",
+      "User-Agent: ESP32-http-Update\r\nCache-Control: no-cache\r\nx-ESP32-mode: sketch",
+    ],
+  ])("is answered with its length, and not in chunks, as %s asks for it", async (_, protocol, headers) => {
+    const { host, hostname, port } = new URL(mesh.url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, "connect");
+    socket.write(`GET ${path} ${protocol}\r\nHost: ${host}\r\n${headers}\r\nConnection: close\r\n\r\n`);
+    const answer = await buffer(socket);
+    const end = answer.indexOf("\r\n\r\n");
+    const head = answer.subarray(0, end).toString();
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(head).toMatch(new RegExp(`^Content-Length: ${content.length}$`, "im"));
+    expect(head).not.toMatch(/^Transfer-Encoding:/im);
+    expect(answer.subarray(end + 4).equals(content)).toBe(true);
   });
 
   test.each([
