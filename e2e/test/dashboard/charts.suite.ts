@@ -48,6 +48,19 @@ export function longCharts(browser: () => Browser, shared: () => TestMesh): void
       expect(visit.pageErrors).toEqual(noPageErrors);
     }, 180_000);
 
+    test("show a value on the page of its device over up to two years", async () => {
+      const { page } = visit;
+      await visit.open("/devices/tank");
+      const chart = page.getByRole("region", { name: "Litres", exact: true });
+      await chart.getByText("2 y", { exact: true }).click();
+      await chart.getByText("a point").waitFor();
+      for (const figure of ["min 0", "mean 4.5", "max 9", "values 5,400"])
+        await chart.locator("dl > div").filter({ hasText: figure }).waitFor();
+      await chart.locator("canvas").waitFor();
+      expect(new URL(page.url()).search).toBe("?range=2y");
+      expect(visit.pageErrors).toEqual(noPageErrors);
+    });
+
     test("show several devices of a selection, a line each, and save what they draw", async () => {
       const mesh = shared();
       const ids = ["barrel-1", "barrel-2"];

@@ -2,6 +2,8 @@ import { membersOf } from "@devmesh/contracts/model/json-pointer";
 import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { serverNow } from "../../api/server-clock.ts";
+import type { ChartRange } from "./chart-view.ts";
 import { askedOfSpans, spanNumbers } from "./span-numbers.ts";
 import type { TopicNumbers } from "./topic-numbers.ts";
 
@@ -17,19 +19,21 @@ interface WholeRange {
   /** Unix ms; null: from the first number, to now. */
   readonly from: number | null;
   readonly to: number | null;
+  /** In place of them: the length of a range that ends now, in milliseconds. */
+  readonly lastMs?: number | null;
   readonly enabled: boolean;
 }
 
 /** Reads all numbers of a range, by spans of time; null before they are read, and where there are none. */
-export function useWholeNumbers({ topic, names, from, to, enabled }: WholeRange) {
+export function useWholeNumbers({ topic, names, from, to, lastMs = null, enabled }: WholeRange) {
   const api = useApi();
   const [, device = "", ...levels] = topic.split("/");
   const below = levels.join("/");
   return useQuery({
-    queryKey: [...queryKeys.wholeNumbers, topic, names, from, to],
+    queryKey: [...queryKeys.wholeNumbers, topic, names, from, to, lastMs],
     enabled,
     ...(to === null && { refetchInterval: readAgainMs }),
-    queryFn: async ({ signal }): Promise<(TopicNumbers & { readonly from: number }) | null> => {
+    queryFn: async ({ signal }): Promise<(TopicNumbers & ChartRange) | null> => {
       const listed = await api.call("listSeries", { params: { id: device }, signal });
       const byName = new Map(
         listed.filter((one) => one.topic === below).map((one) => [nameOf(one.pointer), one] as const),
@@ -37,7 +41,9 @@ export function useWholeNumbers({ topic, names, from, to, enabled }: WholeRange)
       const found = names.flatMap((name) => byName.get(name) ?? []);
       if (found.length === 0) return null;
       const first = Math.min(...found.map(({ first_at }) => Date.parse(first_at)));
-      const range = { from: Math.max(from ?? first, first), to: to ?? Date.now() };
+      const end = to ?? serverNow();
+      const begin = lastMs === null ? (from ?? first) : end - lastMs;
+      const range = { from: Math.max(begin, first), to: end };
       const answer = await api.call("readSeries", {
         query: {
           device_id: [device],
@@ -55,7 +61,7 @@ export function useWholeNumbers({ topic, names, from, to, enabled }: WholeRange)
           answer.series.map(({ pointer, points }) => ({ name: nameOf(pointer), points })),
           range,
         ),
-        from: range.from,
+        ...range,
       };
     },
   });

@@ -9,15 +9,18 @@ import { useAddress } from "../../../components/use-address.ts";
 import { Waiting } from "../../../components/waiting.tsx";
 import { DeviceAlerts } from "../../alerts/firing-card.tsx";
 import { chartViewDefaults, chartViewIn, zoomValue } from "../../data/chart-view.ts";
+import type { ChartedNumbers } from "../../data/charted-records.ts";
 import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
+import { useWholeNumbers } from "../../data/use-whole-numbers.ts";
 import { ActivityCard } from "./activity-card.tsx";
 import { CallCard } from "./call-card.tsx";
 import { ConnectionCard } from "./connection-card.tsx";
+import type { DeviceValue } from "./device-values.ts";
 import { emptyLog, withFrames } from "./event-log.ts";
 import { firstValue } from "./first-value.ts";
 import type { SectionProps } from "./section.ts";
 import { ShadowCard } from "./shadow-card.tsx";
-import { beginOf, isLastRange, lastRanges } from "./time-range.ts";
+import { beginOf, isValueRange, longestOfRecords, valueRanges } from "./time-range.ts";
 import { useDeviceLimits } from "./use-device-limits.ts";
 import { useDeviceValues } from "./use-device-values.ts";
 import { ValueChart } from "./value-chart.tsx";
@@ -32,13 +35,15 @@ const defaults = { value: "", range: "1h", ...chartViewDefaults };
 export function OverviewSection({ device }: SectionProps) {
   const { id } = device;
   const [{ value, range: named, ...viewed }, change] = useAddress(defaults);
-  const range = isLastRange(named) ? named : "1h";
+  const range = isValueRange(named) ? named : "1h";
+  const lastMs = valueRanges[range].ms;
+  const view = chartViewIn(viewed);
   const selection = useMemo(() => ({ filter: "", device: id, since: "", until: "" }), [id]);
   const { values, error, readAgain, take } = useDeviceValues(device);
   const [log, setLog] = useState(emptyLog);
   const charted = useChartedNumbers({
     selection,
-    lastMs: lastRanges[range].ms,
+    lastMs: Math.min(lastMs, longestOfRecords),
     mostRecords,
     live: true,
     onFrames(frames) {
@@ -63,6 +68,23 @@ export function OverviewSection({ device }: SectionProps) {
   if (chosen !== undefined && first === null) setFirst(chosen.key);
   const [topic = "", pointer = ""] = chosen?.key.split("#") ?? [];
   const limits = useDeviceLimits(device, topic, pointer);
+  const { series = "" } = chosen ?? {};
+  const earliest = earliestOf(charted.numbers, chosen);
+  // A zoom into records that were read shows those, each by itself and live.
+  const isSummed =
+    chosen !== undefined &&
+    charted.numbers !== null &&
+    (lastMs > longestOfRecords || charted.numbers.isCut) &&
+    (view.zoom === null || view.zoom.from < earliest);
+  const whole = useWholeNumbers({
+    topic: chosen?.topic ?? "",
+    names: [series],
+    from: view.zoom?.from ?? null,
+    to: view.zoom?.to ?? null,
+    lastMs: view.zoom === null ? lastMs : null,
+    enabled: isSummed,
+  });
+  const summed = isSummed ? (whole.data ?? null) : null;
   return (
     <Stack gap={14}>
       <DeviceAlerts id={id} />
@@ -83,9 +105,9 @@ export function OverviewSection({ device }: SectionProps) {
         <div>
           {numeric.length > 0 && (
             <Failure
-              error={charted.error}
+              error={charted.error ?? (isSummed ? whole.error : null)}
               title="The records could not be read"
-              onRetry={charted.readAgain}
+              onRetry={charted.error === null ? () => void whole.refetch() : charted.readAgain}
             />
           )}
           {numeric.length > 0 && chosen === undefined && (
@@ -97,12 +119,13 @@ export function OverviewSection({ device }: SectionProps) {
             <ValueChart
               value={chosen}
               limits={limits}
-              numbers={charted.numbers}
-              from={from}
-              to={to}
+              numbers={summed ?? charted.numbers?.topics.get(chosen.topic)}
+              isReading={charted.numbers === null || (isSummed && whole.isPending)}
+              from={summed?.from ?? from}
+              to={summed?.to ?? to}
               range={range}
               onRange={(changed) => change({ range: changed, zoom: "" })}
-              view={chartViewIn(viewed)}
+              view={view}
               onZoom={(zoom) => change({ zoom: zoomValue(zoom) })}
             />
           )}
@@ -123,4 +146,10 @@ export function OverviewSection({ device }: SectionProps) {
       </Columns>
     </Stack>
   );
+}
+
+/** The time of the first number of a value that was read, Unix ms. */
+function earliestOf(numbers: ChartedNumbers | null, value: DeviceValue | undefined): number {
+  const [first] = (value && numbers?.topics.get(value.topic)?.times) ?? [];
+  return first === undefined ? Number.POSITIVE_INFINITY : first * 1_000;
 }

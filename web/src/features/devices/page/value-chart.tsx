@@ -3,14 +3,14 @@ import { Suspense, useMemo } from "react";
 import { Card } from "../../../components/card.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { countText, valueText } from "../../../components/number-text.ts";
+import { timeSpan } from "../../../components/time-in-words.ts";
 import { Waiting } from "../../../components/waiting.tsx";
 import { chartFormat } from "../../data/chart-format.ts";
 import type { ChartView } from "../../data/chart-view.ts";
-import type { ChartedNumbers } from "../../data/charted-records.ts";
 import type { PlotLimits } from "../../data/plot-limits.ts";
-import { summaryOf } from "../../data/topic-numbers.ts";
+import { summaryOf, type TopicNumbers } from "../../data/topic-numbers.ts";
 import type { DeviceValue } from "./device-values.ts";
-import { isLastRange, type LastRange, lastRanges } from "./time-range.ts";
+import { isValueRange, type ValueRange, valueRanges } from "./time-range.ts";
 import styles from "./value-chart.module.css";
 
 const Plot = lazyView(async () => (await import("../../data/plot.tsx")).Plot);
@@ -19,13 +19,14 @@ const Plot = lazyView(async () => (await import("../../data/plot.tsx")).Plot);
 interface ValueChartProps {
   readonly value: DeviceValue;
   readonly limits: PlotLimits;
-  /** Null before they are read. */
-  readonly numbers: ChartedNumbers | null;
+  /** The numbers of its topic; undefined without any. */
+  readonly numbers: TopicNumbers | undefined;
+  readonly isReading: boolean;
   /** The stretch of time, Unix ms. */
   readonly from: number;
   readonly to: number;
-  readonly range: LastRange;
-  readonly onRange: (range: LastRange) => void;
+  readonly range: ValueRange;
+  readonly onRange: (range: ValueRange) => void;
   readonly view: ChartView;
   readonly onZoom: (zoom: ChartView["zoom"]) => void;
 }
@@ -35,6 +36,7 @@ export function ValueChart({
   value,
   limits,
   numbers,
+  isReading,
   from,
   to,
   range,
@@ -42,9 +44,7 @@ export function ValueChart({
   view,
   onZoom,
 }: ValueChartProps) {
-  const topic = numbers?.topics.get(value.topic);
-  const place = topic?.series.findIndex(({ name }) => name === value.series) ?? -1;
-  const series = topic?.series[place];
+  const series = numbers?.series.find(({ name }) => name === value.series);
   const shown = view.zoom ?? { from, to };
   const summary = series === undefined ? null : summaryOf(series, shown.from, shown.to);
   const unit = value.unit === undefined ? "" : ` ${value.unit}`;
@@ -69,8 +69,8 @@ export function ValueChart({
         <SegmentedControl
           aria-label="Time that is shown"
           value={range}
-          onChange={(chosen) => isLastRange(chosen) && onRange(chosen)}
-          data={Object.entries(lastRanges).map(([name, { label }]) => ({ value: name, label }))}
+          onChange={(chosen) => isValueRange(chosen) && onRange(chosen)}
+          data={Object.entries(valueRanges).map(([name, { label }]) => ({ value: name, label }))}
         />
       }
     >
@@ -82,6 +82,7 @@ export function ValueChart({
               ["mean", format.mean(summary)],
               ["max", valueText(summary.most)],
               ["values", countText(summary.count)],
+              ...(numbers?.stepMs == null ? [] : [["a point", timeSpan(numbers.stepMs)] as const]),
             ] as const
           ).map(([term, text]) => (
             <div key={term}>
@@ -89,7 +90,7 @@ export function ValueChart({
             </div>
           ))}
       </dl>
-      {numbers === null ? (
+      {isReading ? (
         <Waiting rows={5} />
       ) : series === undefined ? (
         <p className={styles.none}>No number of it in this time.</p>
