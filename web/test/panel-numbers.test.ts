@@ -49,7 +49,7 @@ describe("the value of a panel", () => {
   const shownBy = (fn: SeriesFunction) => panelValue(answerOf(askedOfValue(fn)), fn);
 
   test("is that of all numbers of all devices", () => {
-    expect(shownBy("avg").value).toBe(69 / 6);
+    expect(shownBy("avg")).toMatchObject({ value: 69 / 6, range: { least: 1, most: 30 } });
     expect(shownBy("sum").value).toBe(69);
     expect(shownBy("count").value).toBe(6);
   });

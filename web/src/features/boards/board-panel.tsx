@@ -129,7 +129,12 @@ function ChartContent({ panel, data, devices }: ContentProps) {
 /** One number of all devices, with its course. */
 function ValueContent({ panel, data, devices }: ContentProps) {
   const { fn } = panel;
-  const { value, device_id, devices: count, times, course } = useMemo(() => panelValue(data, fn), [data, fn]);
+  const { value, range, device_id, times, course, ...found } = useMemo(
+    () => panelValue(data, fn),
+    [data, fn],
+  );
+  const { devices: count } = found;
+  const format = useMemo(() => chartFormat("local"), []);
   const unit = fn === "count" ? undefined : unitOf(devices, panel);
   if (value === null) return <p className={styles.none}>No number of it in this time.</p>;
   const [only] = data.series;
@@ -137,7 +142,7 @@ function ValueContent({ panel, data, devices }: ContentProps) {
   return (
     <div className={styles.value}>
       <p className={styles.number}>
-        {valueText(value)}
+        {range === null ? valueText(value) : format.mean({ mean: value, ...range })}
         {unit !== undefined && <span> {unit}</span>}
       </p>
       <p className={styles.note}>

@@ -11,7 +11,7 @@ export function askedOfChart(fn: SeriesFunction): readonly SeriesFunction[] {
 
 /** What the value of a function asks of each span. */
 export function askedOfValue(fn: SeriesFunction): readonly SeriesFunction[] {
-  return fn === "avg" ? ["sum", "count"] : [fn];
+  return fn === "avg" ? ["sum", "count", "min", "max"] : [fn];
 }
 
 /** The numbers of a chart, a series for each device. */
@@ -37,6 +37,8 @@ export function chartNumbers({ every, series, from, to }: SeriesOfDevices, fn: S
 export interface PanelValue {
   /** Null without a number in the range. */
   readonly value: number | null;
+  /** Of a mean: the least and the greatest number that it is of; null else. */
+  readonly range: { readonly least: number; readonly most: number } | null;
   /** The device that has it, of a least or a greatest one; null else. */
   readonly device_id: string | null;
   /** Number of devices with numbers. */
@@ -56,11 +58,13 @@ interface SpanValue {
 export function panelValue({ every, series }: SeriesOfDevices, fn: SeriesFunction): PanelValue {
   const stepMs = lengthOf(every);
   const spans = new Map<number, SpanValue[]>();
+  const bounds: number[] = [];
   const ofDevices: (SpanValue & { readonly device_id: string })[] = [];
   for (const { device_id, points } of series) {
     const own: SpanValue[] = [];
-    for (const [begin, value, count = 1] of points) {
+    for (const [begin, value, count = 1, ...ends] of points) {
       if (typeof value !== "number" || typeof count !== "number") continue;
+      bounds.push(...ends.map(Number));
       const span = { value, count };
       const at = Date.parse(String(begin)) + stepMs / 2;
       own.push(span);
@@ -74,6 +78,7 @@ export function panelValue({ every, series }: SeriesOfDevices, fn: SeriesFunctio
   const holder = fn === "min" || fn === "max" ? ofDevices.find((each) => each.value === value) : undefined;
   return {
     value,
+    range: bounds.length === 0 ? null : { least: least(bounds), most: greatest(bounds) },
     device_id: holder?.device_id ?? null,
     devices: ofDevices.length,
     times,
@@ -95,9 +100,9 @@ function ofAll(spans: readonly SpanValue[], fn: SeriesFunction): number {
   const values = spans.map(({ value }) => value);
   switch (fn) {
     case "min":
-      return Math.min(...values);
+      return least(values);
     case "max":
-      return Math.max(...values);
+      return greatest(values);
     case "sum":
     case "count":
       return sumOf(values);
@@ -107,6 +112,14 @@ function ofAll(spans: readonly SpanValue[], fn: SeriesFunction): number {
     case "avg":
       return sumOf(values) / sumOf(spans.map(({ count }) => count));
   }
+}
+
+function least(values: readonly number[]): number {
+  return values.reduce((one, other) => Math.min(one, other));
+}
+
+function greatest(values: readonly number[]): number {
+  return values.reduce((one, other) => Math.max(one, other));
 }
 
 function sumOf(values: readonly number[]): number {
