@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Browser, Locator, Page } from "playwright-core";
 import { seriousViolations } from "../../src/browser/accessibility.ts";
 import { noPageErrors } from "../../src/browser/page-errors.ts";
+import { layoutFaults } from "../../src/browser/view-faults.ts";
 import { type Visit, visitDashboard } from "../../src/browser/visit.ts";
 import { type SmallFleet, startSmallFleet } from "../../src/small-fleet.ts";
 import { asMaster } from "../../src/tenant.ts";
@@ -303,17 +304,49 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       expect(await isFocused(opener)).toBe(true);
     });
 
-    test("fit on a phone, where no page scrolls sideways", async () => {
+    test("fit into a window of a phone, of a tablet and of a small screen, and cut no text without a title", async () => {
       const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
-      const overhang = (page: Page) =>
-        page.evaluate(() => {
-          const { scrollWidth, clientWidth } = document.documentElement;
-          return scrollWidth > clientWidth ? [`${scrollWidth} px wide`] : [];
-        });
-      expect(await faultsOf(visit, overhang)).toEqual({});
+      expect(await faultsOf(visit, layoutFaults)).toEqual({});
       await visit.page.getByRole("button", { name: "Open the navigation" }).tap();
       await visit.goTo("Keys");
-      expect(await overhang(visit.page)).toEqual([]);
+      expect(await layoutFaults(visit.page)).toEqual([]);
+      const wide = await signedIn();
+      const inEachWidth = async (page: Page) => {
+        const faults: string[] = [];
+        for (const width of [768, 820, 1280]) {
+          await page.setViewportSize({ width, height: 844 });
+          faults.push(...(await layoutFaults(page)));
+        }
+        return faults;
+      };
+      expect(await faultsOf(wide, inEachWidth)).toEqual({});
+    }, 300_000);
+
+    test("are searched by what finds a cut text, a box that is too narrow and a list that scrolls sideways", async () => {
+      await using context = await browser().newContext({ viewport: { width: 300, height: 300 } });
+      const page = await context.newPage();
+      const cut = "width: 50px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap";
+      await page.setContent(
+        `<main><p style="${cut}">a text that is cut</p><p style="${cut}" title="whole">another that is cut</p>
+        <p style="width: 50px">overhanging</p><section aria-label="List" style="width: 50px; overflow: auto">
+        <table style="display: block; width: 80px"><tr><td>row</td></tr></table></section></main>`,
+      );
+      expect(await layoutFaults(page)).toEqual([
+        '300 px: p "a text that is cut" is cut without a title',
+        expect.stringMatching(/^300 px: p "overhanging" overflows by \d+ px$/),
+        '300 px: section "List" scrolls by 30 px',
+      ]);
+    });
+
+    test("leave room for the side panel in a window of 1280 px and in narrower ones", async () => {
+      const visit = await signedIn();
+      await show(visit, "/devices?peek=roof-east", "Devices");
+      const panel = visit.page.getByRole("dialog", { name: "Device roof-east" });
+      await panel.getByRole("heading", { name: "Weather, roof east" }).waitFor();
+      for (const width of [1280, 1120, 1024]) {
+        await visit.page.setViewportSize({ width, height: 800 });
+        expect(await layoutFaults(visit.page)).toEqual([]);
+      }
     });
 
     test("fit on a phone, and cards keep their content, with the longest id, name and label", async () => {

@@ -43,6 +43,7 @@ export function Stat({ term, value, unit, aside, href, choice, state, children }
           <button
             type="button"
             className={styles.link}
+            title={term}
             aria-label={choice.label}
             aria-pressed={choice.isChosen}
             onClick={choice.onChoose}
@@ -50,17 +51,23 @@ export function Stat({ term, value, unit, aside, href, choice, state, children }
             {term}
           </button>
         ) : href === undefined ? (
-          <span className={styles.name}>{term}</span>
+          <span className={styles.name} title={term}>
+            {term}
+          </span>
         ) : href.startsWith("#") ? (
-          <a href={href} className={styles.link}>
+          <a href={href} className={styles.link} title={term}>
             {term}
           </a>
         ) : (
-          <Link href={href} className={styles.link}>
+          <Link href={href} className={styles.link} title={term}>
             {term}
           </Link>
         )}
-        {aside !== undefined && <span className={styles.aside}>{aside}</span>}
+        {aside !== undefined && (
+          <span className={styles.aside} {...(typeof aside === "string" && { title: aside })}>
+            {aside}
+          </span>
+        )}
       </dt>
       <dd className={styles.value} data-state={state}>
         {value}
