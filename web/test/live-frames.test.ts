@@ -46,23 +46,13 @@ describe("frames of the stream", () => {
     expect(held("pump")?.shadow.version).toBe(1);
   });
 
-  test("put alerts that fire into their list, change them there, and take out what has cleared", () => {
-    const alertOf = (id: string, changes: Partial<Alert> = {}): Alert => ({
-      ...Alert.parse(Alert.meta()?.example),
-      id,
-      ...changes,
-    });
-    queries.setQueryData(queryKeys.firingAlerts, [alertOf("old"), alertOf("held")]);
-    applyFrames(queries, [
-      frame("alert", "pump", alertOf("new")),
-      frame("alert", "pump", alertOf("held", { note: "seen" })),
-      frame("alert", "pump", alertOf("old", { state: "cleared" })),
-    ]);
-    const firing = queries.getQueryData<readonly Alert[]>(queryKeys.firingAlerts);
-    expect(firing?.map(({ id, note }) => [id, note])).toEqual([
-      ["new", null],
-      ["held", "seen"],
-    ]);
+  test("put an alert into its page, and make its lists and the counts of what fires be read again", () => {
+    const alert = Alert.parse(Alert.meta()?.example);
+    for (const key of [queryKeys.alerts, queryKeys.alertSummary]) queries.setQueryData(key, []);
+    applyFrames(queries, [frame("alert", "pump", { ...alert, note: "seen" })]);
+    expect(queries.getQueryData<Alert>(queryKeys.alert(alert.id))?.note).toBe("seen");
+    for (const key of [queryKeys.alerts, queryKeys.alertSummary])
+      expect(queries.getQueryState(key)?.isInvalidated).toBe(true);
   });
 
   test("that come while a page is read are not undone by what it brings", async () => {

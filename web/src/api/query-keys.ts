@@ -75,8 +75,8 @@ export const queryKeys = {
   backgroundWork: ["background-work"],
   /** What waits for a device, and what it did. */
   executions: (id: string) => ["executions", id],
-  /** What fires now; frames change it. */
-  firingAlerts: ["firing-alerts"],
+  /** What fires now, in numbers. */
+  alertSummary: ["alert-summary"],
   /** Below it: one list for each selection of alerts. */
   alerts: ["alerts"],
   alert: (id: string) => ["alert", id],

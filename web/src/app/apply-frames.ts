@@ -84,18 +84,10 @@ function withJob(jobs: readonly Job[], job: Job): readonly Job[] {
   return jobs.map((held) => (held.id === job.id ? job : held));
 }
 
-/** Writes changed alerts, in their order; lists by other conditions are read again. */
+/** Writes changed alerts, in their order; what counts and lists them is read again. */
 function applyAlerts(queries: QueryClient, alerts: readonly Alert[]): void {
   for (const alert of alerts) queries.setQueryData<Alert>(queryKeys.alert(alert.id), alert);
-  const changed = new Map(alerts.map((alert) => [alert.id, alert]));
-  queries.setQueryData<readonly Alert[]>(
-    queryKeys.firingAlerts,
-    (held) =>
-      held && [
-        ...[...changed.values()].filter(({ state }) => state === "firing"),
-        ...held.filter(({ id }) => !changed.has(id)),
-      ],
-  );
+  void queries.invalidateQueries({ queryKey: queryKeys.alertSummary });
   void queries.invalidateQueries({ queryKey: queryKeys.alerts });
 }
 

@@ -6,7 +6,7 @@ import { Link, useLocation, useSearch } from "wouter";
 import { lazyView } from "../components/lazy-view.ts";
 import { countText } from "../components/number-text.ts";
 import { phoneQuery } from "../components/phone.ts";
-import { mostFiring, useFiringAlerts } from "../features/alerts/use-alerts.ts";
+import { useAlertSummary } from "../features/alerts/use-alerts.ts";
 import { addressOf, isView, useSavedViews, useViewQuery } from "../features/devices/shared/saved-views.ts";
 import { Account } from "./account.tsx";
 import { ConnectionState } from "./connection-state.tsx";
@@ -136,21 +136,23 @@ function ItemContent({ Icon, label }: { readonly Icon: LucideIcon; readonly labe
   );
 }
 
+/** A badge has no room for more. */
+const mostShown = 999;
+
 /** How many alerts fire that nobody has acknowledged; nothing for none, and a question mark if that is not known. */
 function FiringBadge() {
-  const { data = [], isError } = useFiringAlerts();
+  const { data, isError } = useAlertSummary();
   if (isError)
     return (
       <span className={styles.badge}>
         ?<VisuallyHidden> what fires is not known</VisuallyHidden>
       </span>
     );
-  const count = data.filter(({ acknowledged_at }) => acknowledged_at === null).length;
+  const count = data?.unacknowledged ?? 0;
   if (count === 0) return null;
   return (
     <span className={styles.badge}>
-      {countText(Math.min(count, mostFiring))}
-      {count >= mostFiring && "+"}
+      {count > mostShown ? `${countText(mostShown)}+` : countText(count)}
       <VisuallyHidden> firing</VisuallyHidden>
     </span>
   );

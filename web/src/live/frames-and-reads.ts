@@ -10,7 +10,6 @@ const followed: ReadonlySet<unknown> = new Set([
   queryKeys.device("")[0],
   queryKeys.keys[0],
   queryKeys.customers[0],
-  queryKeys.firingAlerts[0],
 ]);
 
 /**

@@ -1,79 +1,136 @@
-import type { Alert } from "@devmesh/contracts/model/alert";
-import type { UseQueryResult } from "@tanstack/react-query";
+import type { Alert, AlertSummary } from "@devmesh/contracts/model/alert";
+import { Severity } from "@devmesh/contracts/model/rule";
+import { type ReactNode, Suspense } from "react";
 import { Link } from "wouter";
 import { Card, MoreLink } from "../../components/card.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { lazyView } from "../../components/lazy-view.ts";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateBadge } from "../../components/state.tsx";
-import { alertDeviceText, alertLook, alertStateText, alertValueText, worstFirst } from "./alert-words.ts";
+import {
+  alertDeviceText,
+  alertLook,
+  alertStateText,
+  alertValueText,
+  severityLooks,
+  worstFirst,
+} from "./alert-words.ts";
 import styles from "./alerts.module.css";
-import { mostFiring, useAlerts, useFiringAlerts } from "./use-alerts.ts";
+import { mostListed, useAlertSummary, useAlerts } from "./use-alerts.ts";
+
+const AlertCourse = lazyView(async () => (await import("./alert-course.tsx")).AlertCourse);
 
 /** Rows that are shown. */
 const shown = 5;
 
-/** The worst alerts that fire; nothing if none does. */
+type FiringRule = AlertSummary["rules"][number];
+
+/** What fires, a row for each rule, the worst first; nothing if none does. */
 export function FiringCard() {
-  return <Firing query={useFiringAlerts()} href="/alerts" byRule />;
+  const { data, error, refetch } = useAlertSummary();
+  return (
+    <Firing error={error} onRetry={() => void refetch()} count={data?.firing ?? 0} href="/alerts">
+      {worstRules(data?.rules ?? [])
+        .slice(0, shown)
+        .map((rule) => (
+          <RuleRow key={rule.rule_id} rule={rule} />
+        ))}
+    </Firing>
+  );
 }
 
 /** What fires for a device; nothing if no rule does. */
 export function DeviceAlerts({ id }: { readonly id: string }) {
-  return <Firing query={useAlerts({ state: "firing", device_id: id })} href={`/alerts?device=${id}`} />;
+  const { data = [], error, refetch } = useAlerts({ state: "firing", device_id: id });
+  return (
+    <Firing
+      error={error}
+      onRetry={() => void refetch()}
+      count={data.length}
+      isMore={data.length >= mostListed}
+      href={`/alerts?device=${id}`}
+    >
+      {worstFirst(data)
+        .slice(0, shown)
+        .map((alert) => (
+          <AlertRow key={alert.id} alert={alert} facts={alertValueText(alert.value)} />
+        ))}
+    </Firing>
+  );
 }
 
 interface FiringProps {
-  readonly query: UseQueryResult<readonly Alert[]>;
+  readonly error: unknown;
+  readonly onRetry: () => void;
+  readonly count: number;
+  /** There may be more than are counted. */
+  readonly isMore?: boolean;
   /** Where all of them are. */
   readonly href: string;
-  /** Alerts of a rule are one row; each device has its own page. */
-  readonly byRule?: true;
+  /** Rows. */
+  readonly children: ReactNode;
 }
 
-function Firing({ query: { data: alerts = [], error, refetch }, href, byRule }: FiringProps) {
+function Firing({ error, onRetry, count, isMore = false, href, children }: FiringProps) {
   // Nothing would look as if nothing fired.
-  if (error !== null)
-    return <Failure error={error} title="What fires could not be read" onRetry={() => void refetch()} />;
-  if (alerts.length === 0) return null;
-  const count = `${countText(alerts.length)}${alerts.length < mostFiring ? "" : " or more"}`;
-  const groups = [...Map.groupBy(worstFirst(alerts), ({ id, rule_id }) => (byRule ? rule_id : id)).values()];
+  if (error !== null) return <Failure error={error} title="What fires could not be read" onRetry={onRetry} />;
+  if (count === 0) return null;
   return (
     <Card
-      title={alerts.length === 1 ? "1 alert fires" : `${count} alerts fire`}
+      title={count === 1 ? "1 alert fires" : `${countText(count)}${isMore ? " or more" : ""} alerts fire`}
       actions={<MoreLink href={href}>All</MoreLink>}
       flush
     >
       <ul className={styles.firing} aria-label="Firing alerts">
-        {groups.slice(0, shown).map((group) => (
-          <Row key={group[0]?.id} alerts={group} namesDevice={byRule === true} />
-        ))}
+        {children}
       </ul>
     </Card>
   );
 }
 
-interface RowProps {
-  /** Of one rule, the worst first. */
-  readonly alerts: readonly Alert[];
-  readonly namesDevice: boolean;
+/** A rule that fires, with its newest alert. */
+function RuleRow({ rule }: { readonly rule: FiringRule }) {
+  const { rule_id, rule_name, severity, firing, unacknowledged } = rule;
+  const { data: [newest] = [] } = useAlerts({ state: "firing", rule_id }, 1);
+  if (firing === 1 && newest !== undefined) {
+    const facts = [alertDeviceText(newest), alertValueText(newest.value)];
+    return <AlertRow alert={newest} facts={facts.filter((fact) => fact !== "").join(", ")} />;
+  }
+  return (
+    <li>
+      <StateBadge look={unacknowledged > 0 ? severityLooks[severity] : "idle"}>
+        {unacknowledged > 0 ? severity : "acknowledged"}
+      </StateBadge>
+      <Link href={`/alerts?rule=${rule_id}`}>{rule_name}</Link>
+      <Suspense>{newest !== undefined && <AlertCourse alert={newest} />}</Suspense>
+      <small>{firing === 1 ? "1 device" : `${countText(firing)} devices`}</small>
+      <small>{newest !== undefined && <RelativeTime at={newest.since} />}</small>
+    </li>
+  );
 }
 
-function Row({ alerts, namesDevice }: RowProps) {
-  const [alert] = alerts;
-  if (alert === undefined) return null;
-  const isOne = alerts.length === 1;
-  const facts = [namesDevice && alertDeviceText(alert), alertValueText(alert.value)].filter(Boolean);
+function AlertRow({ alert, facts }: { readonly alert: Alert; readonly facts: string }) {
   return (
     <li>
       <StateBadge look={alertLook(alert)}>
         {alert.acknowledged_at === null ? alert.severity : alertStateText(alert)}
       </StateBadge>
-      <Link href={isOne ? `/alerts/${alert.id}` : `/alerts?rule=${alert.rule_id}`}>{alert.rule_name}</Link>
-      <small>{isOne ? facts.join(", ") : `${countText(alerts.length)} devices`}</small>
+      <Link href={`/alerts/${alert.id}`}>{alert.rule_name}</Link>
+      <Suspense>
+        <AlertCourse alert={alert} />
+      </Suspense>
+      <small>{facts}</small>
       <small>
         <RelativeTime at={alert.since} />
       </small>
     </li>
   );
+}
+
+/** Rules of which nobody has acknowledged all come first, then the worse ones, then those with more alerts. */
+function worstRules(rules: readonly FiringRule[]): readonly FiringRule[] {
+  const rank = ({ unacknowledged, severity }: FiringRule) =>
+    (unacknowledged > 0 ? 10 : 0) + Severity.options.indexOf(severity);
+  return rules.toSorted((one, other) => rank(other) - rank(one) || other.firing - one.firing);
 }

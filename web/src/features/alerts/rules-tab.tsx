@@ -13,14 +13,14 @@ import { StateBadge } from "../../components/state.tsx";
 import { severityLooks } from "./alert-words.ts";
 import { AlertsParts } from "./alerts-parts.tsx";
 import { ruleSentence } from "./typed-rule.ts";
-import { useChannels, useFiringAlerts, useRules } from "./use-alerts.ts";
+import { useAlertSummary, useChannels, useRules } from "./use-alerts.ts";
 
 /** All rules in sentences, how many devices each fires for, and who is notified. */
 export function RulesTab() {
   const api = useApi();
   const queries = useQueryClient();
   const query = useRules();
-  const { data: firing = [] } = useFiringAlerts();
+  const { data: summary } = useAlertSummary();
   const { data: channels = [] } = useChannels();
   const enabling = useMutation({
     mutationFn: ({ id, enabled }: Pick<AlertRule, "id" | "enabled">) =>
@@ -51,7 +51,7 @@ export function RulesTab() {
     {
       heading: "Firing",
       style: { ta: "end" },
-      cell: ({ id }) => countText(firing.filter(({ rule_id }) => rule_id === id).length),
+      cell: ({ id }) => countText(summary?.rules.find(({ rule_id }) => rule_id === id)?.firing ?? 0),
     },
     {
       heading: "Notifies",

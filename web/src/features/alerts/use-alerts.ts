@@ -1,4 +1,4 @@
-import type { Alert } from "@devmesh/contracts/model/alert";
+import type { Alert, AlertSummary } from "@devmesh/contracts/model/alert";
 import type { AlertRule, Severity } from "@devmesh/contracts/model/rule";
 import type { Silence } from "@devmesh/contracts/model/silence";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -8,9 +8,6 @@ import { queryKeys } from "../../api/query-keys.ts";
 
 /** How often rules, channels and silences are read while they are shown, in milliseconds: no frame reports them. */
 const readMs = 30_000;
-
-/** Alerts that are read of those that fire; there may be more. */
-export const mostFiring = 500;
 
 /** Alerts that a list has; older ones are in the API. */
 export const mostListed = 200;
@@ -23,22 +20,21 @@ interface AlertSelection {
   readonly rule_id?: string;
 }
 
-/** What fires now, newest first; frames keep it current. */
-export function useFiringAlerts() {
+/** How much fires, by severity and rule; read again when a frame reports an alert. */
+export function useAlertSummary() {
   const api = useApi();
-  return useQuery<readonly Alert[]>({
-    queryKey: queryKeys.firingAlerts,
-    queryFn: ({ signal }) =>
-      api.call("listAlerts", { query: { state: "firing", limit: mostFiring }, signal }),
+  return useQuery<AlertSummary>({
+    queryKey: queryKeys.alertSummary,
+    queryFn: ({ signal }) => api.call("summarizeAlerts", { signal }),
   });
 }
 
-/** The newest alerts of a selection; read again when a frame reports an alert. */
-export function useAlerts(selection: AlertSelection) {
+/** The newest alerts of a selection, at most `limit`; read again when a frame reports an alert. */
+export function useAlerts(selection: AlertSelection, limit = mostListed) {
   const api = useApi();
   return useQuery<readonly Alert[]>({
-    queryKey: [...queryKeys.alerts, selection],
-    queryFn: ({ signal }) => api.call("listAlerts", { query: { ...selection, limit: mostListed }, signal }),
+    queryKey: [...queryKeys.alerts, selection, limit],
+    queryFn: ({ signal }) => api.call("listAlerts", { query: { ...selection, limit }, signal }),
     staleTime: 0,
     placeholderData: (before) => before,
   });
@@ -115,12 +111,12 @@ export function useAlertChange({ onSuccess }: { readonly onSuccess?: () => void 
       for (const id of ids) {
         const alert = await api.call("changeAlert", { params: { id }, body });
         queries.setQueryData<Alert>(queryKeys.alert(id), alert);
-        queries.setQueryData<readonly Alert[]>(queryKeys.firingAlerts, (held) =>
-          held?.map((each) => (each.id === id ? alert : each)),
-        );
       }
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.alerts }),
+    onSettled: () =>
+      Promise.all(
+        [queryKeys.alerts, queryKeys.alertSummary].map((queryKey) => queries.invalidateQueries({ queryKey })),
+      ),
     ...(onSuccess && { onSuccess }),
   });
 }
