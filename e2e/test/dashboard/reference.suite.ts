@@ -1,5 +1,5 @@
 import type { TestMesh } from "@devmesh/testkit/mesh";
-import { afterAll, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { seriousViolations } from "../../src/browser/accessibility.ts";
 import { noPageErrors } from "../../src/browser/page-errors.ts";
@@ -22,7 +22,7 @@ const maxBytes = 700_000;
 export function reference(browser: () => Browser, shared: () => TestMesh): void {
   describe("the API reference", () => {
     const visits: Visit[] = [];
-    afterAll(async () => {
+    afterEach(async () => {
       for (const visit of visits) await visit[Symbol.asyncDispose]();
     });
 

@@ -33,7 +33,7 @@ describeOverMongodb("over MongoDB", (mongodb) => {
   describeDataStore(
     "MongoDB in small segments",
     () => open(mongodb(), { segmentIds: 7, segmentBytes: 100_000 }),
-    { randomQueries: 100 },
+    { randomQueries: 100, manyRecords: false },
   );
   describeSeries("MongoDB", () => open(mongodb(), { segmentIds: 50 }), { runs: 20 });
 });
