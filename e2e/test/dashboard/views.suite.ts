@@ -225,7 +225,10 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       const faults = await faultsOf(visit, async (page) => {
         const shown = await writtenTexts(page);
         texts.push(...shown);
-        return [...(await seriousViolations(page, "colour")), ...shown.filter((text) => englishForm.test(text))];
+        return [
+          ...(await seriousViolations(page, "colour")),
+          ...shown.filter((text) => englishForm.test(text)),
+        ];
       });
       expect(faults).toEqual({});
       for (const [form, pattern] of Object.entries(germanForms))
