@@ -18,25 +18,32 @@ const defaults = {
 const performance = "[performance](../performance.md)";
 const capacity = "[capacity](capacity.md)";
 const unitCosts = "`unit-costs`, SQLite";
+const overMongo = "`unit-costs`, MongoDB";
+const inCluster = "`unit-costs`, SQLite, three servers";
 /** Costs and bounds: value, what it is, where it was measured. */
 const constants = {
   brokerRecord: [0.08, "ms of nats-server for a record at QoS 1 of one of 1,000 devices", unitCosts],
-  dataRecord: [0.09, "ms of `data` for it, SQLite", unitCosts],
-  dataRecordMongo: [0.06, "ms of `data` for it, MongoDB, without the server", "`unit-costs`, MongoDB"],
-  brokerUpdate: [0.2, "ms of nats-server for a shadow update", unitCosts],
-  devicesUpdate: [0.16, "ms of `devices` for it", unitCosts],
-  bridgeUpdate: [0.11, "ms of `rpc-bridge` for it", unitCosts],
+  dataRecord: [0.04, "ms of `data` for it, SQLite", unitCosts],
+  dataRecordMongo: [0.055, "ms of `data` for it, MongoDB, without the server", overMongo],
+  brokerUpdate: [0.46, "ms of nats-server for a shadow update", overMongo],
+  devicesUpdate: [0.85, "ms of `devices` for it", overMongo],
+  bridgeUpdate: [0.3, "ms of `rpc-bridge` for it", overMongo],
   brokerCall: [0.1, "ms of nats-server for a call over HTTP", unitCosts],
   gatewayCall: [0.23, "ms of the gateway for it", unitCosts],
   bridgeCall: [0.09, "ms of `rpc-bridge` for it", unitCosts],
-  brokerLogin: [1.7, "ms of nats-server for a login", unitCosts],
-  keysLogin: [0.3, "ms of `keys` for it", unitCosts],
-  devicesLogin: [0.6, "ms of `devices` for it, which publishes presence", unitCosts],
-  bridgeLogin: [0.4, "ms of `rpc-bridge` for it, which sends the delta", unitCosts],
+  brokerLogin: [2.1, "ms of nats-server for a login and a record", overMongo],
+  keysLogin: [0.8, "ms of `keys` for it", overMongo],
+  devicesLogin: [1.6, "ms of `devices` for it, which publishes presence", overMongo],
+  bridgeLogin: [0.7, "ms of `rpc-bridge` for it, which sends the delta", overMongo],
   brokerIdle: [0.009, "ms of nats-server in a second for a device that is connected", unitCosts],
   proxyRecord: [0.043, "ms of HAProxy for a publication", performance],
   connectionKb: [80, "KB of nats-server for a connection without a QoS 1 subscription", capacity],
-  consumerKb: [76, "KB more for a QoS 1 subscription, on each of three servers of a cluster", unitCosts],
+  consumerKb: [168, "KB more for a QoS 1 subscription, on each of three servers of a cluster", inCluster],
+  consumerIdle: [
+    0.18,
+    "ms in a second for it of the server that leads, though nothing is published",
+    inCluster,
+  ],
   recordBytes: [1_100, "bytes through nats-server for a record, its files included", unitCosts],
   callBytes: [2_100, "bytes through nats-server for a call", unitCosts],
   sqliteRecord: [355, "bytes on the disk of a record of 86 bytes, SQLite", capacity],
@@ -97,6 +104,8 @@ function limitsOf(fleet: PlannedFleet): Readonly<Record<string, number>> {
     "the one replica of `data` that stores, MongoDB": (records * of("dataRecordMongo")) / 1_000 / usable,
     "the one replica of `rpc-bridge` that takes updates": (updates * of("bridgeUpdate")) / 1_000 / usable,
     "one QoS 1 subscription a device, in a cluster: consumers": devices / of("haAssets"),
+    "one QoS 1 subscription a device, in a cluster: a processor while nothing is published":
+      (devices * of("consumerIdle")) / 1_000 / usable,
     "one QoS 1 subscription a device, in a cluster: memory":
       (devices * of("consumerKb")) / 1e6 / fleet.serverGb,
     "records in one replica set of MongoDB":

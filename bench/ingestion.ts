@@ -3,10 +3,10 @@
  * acknowledges without a consumer, which stores nothing. `node bench/ingestion.ts [records a round] [load]`, part of a
  * load's name.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startMesh } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { handledBy, handlers, untilHandled } from "./ingestion/handled.ts";
 import { type PublishedCount, publish, type RecordPublisher } from "./ingestion/publisher.ts";
 import { inTurns, report } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
@@ -31,8 +31,6 @@ const loads = allLoads.filter(({ name }) => name.includes(process.argv[3] ?? "")
 const rounds = 3;
 /** Unacknowledged messages of all devices. */
 const inFlight = 1_000;
-/** Rendering metrics costs the service milliseconds. */
-const pollMs = 100;
 const ours = "mesh";
 const before = "mesh before";
 const peer = "nats-server alone";
@@ -44,22 +42,6 @@ const publishLoad = (
   { kind, messages }: IngestionLoad,
   publishers: readonly RecordPublisher[],
 ) => publish({ port, folder: folder.path, publishers, kind, messages, inFlight });
-
-/** The service that handles what is published, and its counter of that. */
-const handlers = {
-  records: { service: "data", counter: /^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m },
-  shadow: {
-    service: "rpc-bridge",
-    counter: /^devmesh_device_messages_total\{(?=[^}]*consumer="rpc-bridge")[^}]*outcome="ok"[^}]*\} (\d+)/m,
-  },
-} as const;
-
-async function handledBy(mesh: TestMesh, kind: PublishedCount): Promise<number> {
-  const { service, counter } = handlers[kind];
-  const { services } = await mesh.parts();
-  const metrics = await (await fetch(`${services[service]?.ops}/metrics`)).text();
-  return Number(counter.exec(metrics)?.[1] ?? 0);
-}
 
 const figures = ({ name }: IngestionLoad) => ({
   handled: `${name}, handled /s`,
@@ -88,7 +70,7 @@ async function startPublishedMesh(start: typeof startMesh) {
         load,
         devices.slice(0, load.devices),
       );
-      while ((await handledBy(mesh, kind)) < before + messages) await sleep(pollMs);
+      await untilHandled(mesh, kind, before + messages);
       const { handled, acknowledged, perCpu, perServiceCpu } = figures(load);
       return {
         [handled]: (messages / (Date.now() - began)) * 1_000,

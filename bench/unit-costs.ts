@@ -10,21 +10,22 @@ import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { startChild } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
+import { handledBy, untilHandled } from "./ingestion/handled.ts";
 import { type PublishedCount, publish } from "./ingestion/publisher.ts";
 import { reportFigures } from "./measure.ts";
 import { createDevices, withoutRateLimits } from "./mesh-tenant.ts";
-import { cpuSeconds, meshProcesses, residentMemory } from "./process-usage.ts";
+import { cpuSeconds, residentMemory } from "./process-usage.ts";
 
 const count = Number(process.argv[2] ?? 1_000);
 const store = process.argv[3] === "mongodb" ? "mongodb" : "sqlite";
 const broker = process.argv[4] === "cluster" ? "cluster" : "own";
 /** Messages of a round beyond one of each device, which also pays for its login. */
-const published: Readonly<Record<PublishedCount, number>> = { records: 20_000, shadow: 5_000 };
+const messagesBeyond: Readonly<Record<PublishedCount, number>> = { records: 20_000, shadow: 5_000 };
 const rounds = 3;
 const callsMs = 3_000;
 const idleMs = 15_000;
-/** Time to collect garbage, and to handle what was acknowledged. */
-const settleMs = 6_000;
+/** Time to collect garbage, and for what follows from a message. */
+const settleMs = 4_000;
 const connectsAtATime = 20;
 
 await using folder = await tempFolder();
@@ -36,9 +37,8 @@ type OfParts = Readonly<Record<string, number>>;
 
 /** A figure of each process, whose name begins with its unit. */
 async function ofParts(unit: string, figure: (pid: number) => Promise<number>): Promise<OfParts> {
-  const pids = await meshProcesses(mesh);
   const each = parts.map(
-    async (part) => [`${unit} of ${part}`, await figure(pids[part] ?? Number.NaN)] as const,
+    async (part) => [`${unit} of ${part}`, await figure(await mesh.pidOf(part))] as const,
   );
   return Object.fromEntries(await Promise.all(each));
 }
@@ -100,12 +100,14 @@ const options = { port: mesh.ports.mqtt, folder: folder.path, publishers, inFlig
 for (let round = 0; round < rounds; round++) {
   for (const [name, kind] of [["record", "records"] as const, ["update", "shadow"] as const]) {
     const publishing = (messages: number) => async () => {
-      await publish({ ...options, kind, messages });
+      const before = await handledBy(mesh, kind);
+      const published = await publish({ ...options, kind, messages });
+      await untilHandled(mesh, kind, before + published.messages);
       await sleep(settleMs);
     };
     const once = await spentBy(publishing(count));
     add(`login and ${name}`, subtract(once, {}, count));
-    add(name, subtract(await spentBy(publishing(count + published[kind])), once, published[kind]));
+    add(name, subtract(await spentBy(publishing(count + messagesBeyond[kind])), once, messagesBeyond[kind]));
   }
 }
 
@@ -137,7 +139,7 @@ for (let round = 0; round < rounds; round++) {
 await mesh.stop();
 if (store === "sqlite") {
   const bytes = async (file: string) => (await stat(join(dataDir, file))).size;
-  const records = rounds * (2 * count + published.records);
+  const records = rounds * (2 * count + messagesBeyond.records);
   add("device, bytes", {
     "devices.db and keys.db": ((await bytes("devices.db")) + (await bytes("keys.db"))) / count,
   });
