@@ -1,7 +1,7 @@
 import { type BoardPanel, boardBounds } from "@devmesh/contracts/model/board";
 import { Button, Menu, SegmentedControl } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Ellipsis, LayoutDashboard, Maximize, Minimize, Pencil, Plus, Trash2 } from "lucide-react";
+import { LayoutDashboard, Maximize, Minimize, Pencil, Plus, Trash2 } from "lucide-react";
 import { Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
@@ -10,6 +10,7 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { IconButton } from "../../components/icon-button.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
+import { MoreActions } from "../../components/more-actions.tsx";
 import { Page } from "../../components/page.tsx";
 import { showToast } from "../../components/toast.tsx";
 import { useAddress } from "../../components/use-address.ts";
@@ -126,22 +127,15 @@ export function BoardPage() {
               {isFull ? <Minimize size={16} /> : <Maximize size={16} />}
             </IconButton>
             {!isFull && (
-              <Menu position="bottom-end" width={200}>
-                <Menu.Target>
-                  <IconButton label="More actions" variant="default" size="lg">
-                    <Ellipsis size={16} />
-                  </IconButton>
-                </Menu.Target>
-                <Menu.Dropdown>
-                  <Menu.Item leftSection={<Pencil size={16} />} onClick={rename.open}>
-                    Rename
-                  </Menu.Item>
-                  <Menu.Divider />
-                  <Menu.Item data-danger leftSection={<Trash2 size={16} />} onClick={deletion.open}>
-                    Delete the board
-                  </Menu.Item>
-                </Menu.Dropdown>
-              </Menu>
+              <MoreActions>
+                <Menu.Item leftSection={<Pencil size={16} />} onClick={rename.open}>
+                  Rename
+                </Menu.Item>
+                <Menu.Divider />
+                <Menu.Item data-danger leftSection={<Trash2 size={16} />} onClick={deletion.open}>
+                  Delete the board
+                </Menu.Item>
+              </MoreActions>
             )}
           </>
         }

@@ -10,8 +10,14 @@ import { Sparkline } from "../../components/sparkline.tsx";
 import { Waiting } from "../../components/waiting.tsx";
 import { chartFormat } from "../data/chart-format.ts";
 import { zoomValue } from "../data/chart-view.ts";
-import { type ChosenDevice, deviceLabel, unitOf, useChosenDevices } from "../data/device-choice.ts";
-import { type PlacedSeries, seriesColors } from "../data/series-sizes.ts";
+import {
+  type ChosenDevice,
+  deviceLabel,
+  placeDevices,
+  unitOf,
+  useChosenDevices,
+} from "../data/device-choice.ts";
+import { seriesColors } from "../data/series-sizes.ts";
 import { useSeries } from "../data/use-series.ts";
 import styles from "./board-panel.module.css";
 import { askedOfChart, askedOfValue, chartNumbers, panelValue } from "./panel-numbers.ts";
@@ -83,13 +89,7 @@ function ChartContent({ panel, data, devices }: ContentProps) {
   const unit = fn === "count" ? undefined : unitOf(devices, panel);
   const numbers = useMemo(() => chartNumbers(data, fn), [data, fn]);
   const format = useMemo(() => chartFormat("local"), []);
-  const placed = useMemo(
-    (): readonly PlacedSeries[] =>
-      numbers.series
-        .filter(({ steps }) => steps.length > 0)
-        .map((series, place) => ({ series, place, unit, label: deviceLabel(devices, series.name) })),
-    [numbers, devices, unit],
-  );
+  const placed = useMemo(() => placeDevices(numbers.series, devices, unit), [numbers, devices, unit]);
   if (placed.length === 0) return <p className={styles.none}>No number of it in this time.</p>;
   return (
     <div className={styles.chart}>

@@ -7,6 +7,8 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import type { PlacedSeries } from "./series-sizes.ts";
+import type { NumericSeries } from "./topic-numbers.ts";
 
 /** Devices whose numbers are shown together: those that meet a condition, or these. */
 export interface DeviceChoice {
@@ -73,6 +75,17 @@ export function deviceLabel(devices: readonly ChosenDevice[], id: string): strin
   return devices.some((other) => other.name === name && other.id !== id) ? `${name} (${id})` : name;
 }
 
+/** The series of devices, named by their ids, that have numbers, as a chart draws them. */
+export function placeDevices(
+  series: readonly NumericSeries[],
+  devices: readonly ChosenDevice[],
+  unit: string | undefined,
+): readonly PlacedSeries[] {
+  return series
+    .filter(({ steps }) => steps.length > 0)
+    .map((each, place) => ({ series: each, place, unit, label: deviceLabel(devices, each.name) }));
+}
+
 /** The unit of a value by the first of the devices that names one. */
 export function unitOf(devices: readonly ChosenDevice[], place: SeriesPlace): string | undefined {
   for (const { tags } of devices) {
@@ -98,11 +111,16 @@ export function useSeriesOfDevices(
       if (results.some(({ isPending }) => isPending)) return undefined;
       const all = new Map<string, SeriesPlace>();
       for (const { topic, pointer } of results.flatMap(({ data }) => data ?? []))
-        all.set(`${topic}#${pointer}`, { topic, pointer });
+        all.set(keyOf({ topic, pointer }), { topic, pointer });
       return [...all].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place);
     },
   });
   return devices && places;
+}
+
+/** Distinguishes the places of a device. */
+export function keyOf({ topic, pointer }: SeriesPlace): string {
+  return `${topic}#${pointer}`;
 }
 
 /** A number as people read it: "celsius of air". */

@@ -15,7 +15,8 @@ import { chartViewDefaults, chartViewIn, zoomValue } from "./chart-view.ts";
 import {
   type ChosenDevice,
   type DeviceChoice,
-  deviceLabel,
+  keyOf,
+  placeDevices,
   placeName,
   type SeriesPlace,
   unitOf,
@@ -23,7 +24,6 @@ import {
   useSeriesOfDevices,
 } from "./device-choice.ts";
 import { drawnRows } from "./drawn-rows.ts";
-import type { PlacedSeries } from "./series-sizes.ts";
 import { askedOfSpans, spanNumbers } from "./span-numbers.ts";
 import { SeriesChart } from "./topic-chart.tsx";
 import { useSeries } from "./use-series.ts";
@@ -110,20 +110,7 @@ function PlacedChart({ choice, devices, offered, place, values, change }: Placed
     [data],
   );
   const unit = unitOf(devices, place);
-  const placed = useMemo(
-    () =>
-      (numbers?.series ?? [])
-        .filter(({ steps }) => steps.length > 0)
-        .map(
-          (series, nth): PlacedSeries => ({
-            series,
-            place: nth,
-            unit,
-            label: deviceLabel(devices, series.name),
-          }),
-        ),
-    [numbers, devices, unit],
-  );
+  const placed = useMemo(() => placeDevices(numbers?.series ?? [], devices, unit), [numbers, devices, unit]);
   const name = placeName(place);
   const places = offered.some((one) => keyOf(one) === keyOf(place)) ? offered : [place, ...offered];
   return (
@@ -190,8 +177,4 @@ function choiceIn(ids: string, where: string): DeviceChoice {
   if (ids !== "") return { device_ids: ids.split(",") };
   const parsed = parseConditionText(where);
   return { where: "condition" in parsed ? parsed.condition : {} };
-}
-
-function keyOf({ topic, pointer }: SeriesPlace): string {
-  return `${topic}#${pointer}`;
 }

@@ -1,11 +1,11 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { ChartLine, Copy, Ellipsis, KeyRound, Pencil, Trash2 } from "lucide-react";
+import { ChartLine, Copy, KeyRound, Pencil, Trash2 } from "lucide-react";
 import { Suspense } from "react";
 import { Link, useLocation } from "wouter";
-import { IconButton } from "../../../components/icon-button.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
+import { MoreActions } from "../../../components/more-actions.tsx";
 import { showToast } from "../../../components/toast.tsx";
 import { readCommand } from "../connect/clients.ts";
 
@@ -23,42 +23,31 @@ export function DeviceMenu({ device: { id }, onRename }: DeviceMenuProps) {
   const [deleting, deletion] = useDisclosure(false);
   return (
     <>
-      <Menu position="bottom-end" width={220}>
-        <Menu.Target>
-          <IconButton label="More actions" variant="default" size="lg">
-            <Ellipsis size={16} />
-          </IconButton>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item leftSection={<Pencil size={16} />} onClick={onRename}>
-            Rename
-          </Menu.Item>
-          <Menu.Item
-            leftSection={<Copy size={16} />}
-            onClick={() =>
-              void navigator.clipboard
-                ?.writeText(readCommand(id))
-                .then(() => showToast({ title: "The command is copied" }))
-            }
-          >
-            Copy as curl
-          </Menu.Item>
-          <Menu.Item component={Link} href={`/data?device=${id}`} leftSection={<ChartLine size={16} />}>
-            Records
-          </Menu.Item>
-          <Menu.Item
-            component={Link}
-            href={`/devices/${id}/credentials`}
-            leftSection={<KeyRound size={16} />}
-          >
-            Replace the token
-          </Menu.Item>
-          <Menu.Divider />
-          <Menu.Item data-danger leftSection={<Trash2 size={16} />} onClick={deletion.open}>
-            Delete the device
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreActions>
+        <Menu.Item leftSection={<Pencil size={16} />} onClick={onRename}>
+          Rename
+        </Menu.Item>
+        <Menu.Item
+          leftSection={<Copy size={16} />}
+          onClick={() =>
+            void navigator.clipboard
+              ?.writeText(readCommand(id))
+              .then(() => showToast({ title: "The command is copied" }))
+          }
+        >
+          Copy as curl
+        </Menu.Item>
+        <Menu.Item component={Link} href={`/data?device=${id}`} leftSection={<ChartLine size={16} />}>
+          Records
+        </Menu.Item>
+        <Menu.Item component={Link} href={`/devices/${id}/credentials`} leftSection={<KeyRound size={16} />}>
+          Replace the token
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item data-danger leftSection={<Trash2 size={16} />} onClick={deletion.open}>
+          Delete the device
+        </Menu.Item>
+      </MoreActions>
       {deleting && (
         <Suspense>
           <DeleteDevices ids={[id]} onClose={deletion.close} onStarted={() => navigate("/devices")} />
