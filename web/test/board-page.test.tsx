@@ -147,6 +147,33 @@ describe("the page of a board", () => {
     await waitFor(() => expect(board.panels).toEqual([warmest]));
     screen.getByRole("region", { name: "Warmest" });
   });
+
+  test("saves an edit that began while a change before it was being saved", async () => {
+    let board: Board = { ...saved, panels: [warmest, { ...warmest, title: "Coldest", fn: "min", y: 2 }] };
+    const begun = Promise.withResolvers<void>();
+    await using shown = await showPage(
+      page,
+      server(
+        async (body: Partial<Board>) => {
+          if (board.revision === 3) await begun.promise;
+          if (body.revision !== board.revision) return [409, problem("board_changed", 409)];
+          board = { ...board, ...body, revision: board.revision + 1 };
+          return [200, board];
+        },
+        () => board,
+      ),
+    );
+    await shown.user.click(await screen.findByRole("button", { name: "Remove Coldest" }));
+    await shown.user.click(screen.getByRole("button", { name: "Edit Warmest" }));
+    const title = await screen.findByLabelText("Title");
+    begun.resolve();
+    await waitFor(() => expect(board.revision).toBe(4));
+    await shown.user.clear(title);
+    await shown.user.type(title, "Hottest");
+    await shown.user.click(screen.getByRole("button", { name: "Save" }));
+    await waitFor(() => expect(board.panels.map((panel) => panel.title)).toEqual(["Hottest"]));
+    expect(screen.queryByText("Somebody else changed the board")).toBeNull();
+  });
 });
 
 function columnOf(title: string): string {

@@ -43,7 +43,7 @@ Object.assign(Element.prototype, { scrollIntoView: () => {} });
 type TestResponse = readonly [status: number, body?: unknown, headers?: Record<string, string>];
 
 /** Responses by "METHOD /path?query", or by "METHOD /path"; each gets the JSON body of its request. */
-export type TestRoutes = Readonly<Record<string, (body: never) => TestResponse>>;
+export type TestRoutes = Readonly<Record<string, (body: never) => TestResponse | Promise<TestResponse>>>;
 
 /** A component on a page whose API is a real HTTP server. */
 export interface ShownPage extends AsyncDisposable {
@@ -63,7 +63,7 @@ export async function showPage(view: ReactNode, routes: TestRoutes): Promise<Sho
     if (pathname === "/api/v2/notify") return sendJson(response, 404, {});
     requests.push(`${request.method} ${request.url}`);
     const route = routes[`${request.method} ${request.url}`] ?? routes[`${request.method} ${pathname}`];
-    const [status, body, headers] = route?.((text && JSON.parse(text)) as never) ?? [
+    const [status, body, headers] = (await route?.((text && JSON.parse(text)) as never)) ?? [
       404,
       problem("not_found"),
     ];

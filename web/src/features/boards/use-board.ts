@@ -22,7 +22,7 @@ interface UsedBoard {
   readonly readAgain: () => void;
   /**
    * Shows a change and saves it. It is made to the shown board, or to that of an earlier revision, and refused if
-   * another change came first.
+   * somebody else's change came first.
    */
   readonly change: (change: BoardChange, revision?: number) => void;
   readonly isSaving: boolean;
@@ -61,6 +61,8 @@ export function useBoard(id: string): UsedBoard {
   /** What is to be sent next, and the revision that it was made to. */
   const next = useRef<BoardChange | null>(null);
   const base = useRef(0);
+  /** The newest revision, and the earliest one that only changes made here have led from to it. */
+  const own = useRef({ from: 0, to: 0 });
   const isRunning = useRef(false);
   const saving = useMutation({
     mutationFn: async () => {
@@ -76,6 +78,8 @@ export function useBoard(id: string): UsedBoard {
             ...(panels !== undefined && { panels: [...panels] }),
           },
         });
+        const { from, to } = own.current;
+        own.current = { from: to === base.current ? from : base.current, to: board.revision };
         base.current = board.revision;
         await queries.cancelQueries({ queryKey });
         queries.setQueryData(queryKey, board);
@@ -108,7 +112,11 @@ export function useBoard(id: string): UsedBoard {
     readAgain: () => void query.refetch(),
     change(change, revision) {
       if (data === undefined) return;
-      if (!isRunning.current && draft === null) base.current = revision ?? data.revision;
+      if (!isRunning.current && draft === null) {
+        const { from, to } = own.current;
+        const read = revision ?? data.revision;
+        base.current = from <= read && read < to ? to : read;
+      }
       const whole = { ...draft, ...change };
       next.current = whole;
       setDraft(whole);
