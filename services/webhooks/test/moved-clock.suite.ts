@@ -28,6 +28,11 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     const webhook = await mesh.client.createWebhook({ events, url: receiver.url(path) }, call());
     return { ...webhook, path };
   }
+  /** A webhook whose service has stopped. */
+  async function createdAlone(events: Parameters<typeof created>[0]) {
+    await using _service = await mesh.startWithClock();
+    return await created(events);
+  }
   /** Leaves nothing to the service of the next test. */
   const deleteAll = () =>
     eventually(async () => {
@@ -62,13 +67,13 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
   });
 
   test("what nobody tried for 24 h is dropped, and told as one gap however often that happens", async () => {
-    await using service = await mesh.startWithClock();
-    const { path } = await created(["offline"]);
+    const { id, path } = await createdAlone(["offline"]);
     receiver.answers.set(path, () => 500);
-    const isCut = (times: number) => async () => (await service.metric("devmesh_webhook_cut_total")) >= times;
     const begun = Date.now();
-    service.clock.aheadMs = day + hour;
     for (const device of ["old-1", "old-2", "old-3"]) await offline(device);
+    await eventually(async () => (await mesh.waitingFor(id)) === 3);
+    await using service = await mesh.startWithClock({}, day + hour);
+    const isCut = (times: number) => async () => (await service.metric("devmesh_webhook_cut_total")) >= times;
     // The gap itself is a day old by this clock, and dropped again.
     await service.until(isCut(2));
     service.clock.aheadMs = 0;
@@ -82,6 +87,14 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     expect(Date.parse(from)).toBeLessThanOrEqual(Date.now());
     expect(Date.parse(until)).toBeGreaterThanOrEqual(Date.parse(from));
     expect(eventsAt(path).filter((one) => one.startsWith("old-"))).toEqual([]);
+    await deleteAll();
+  });
+
+  test("many cuts of a webhook at a time leave one consumer, in which the gap waits", async () => {
+    const { id } = await createdAlone(["offline"]);
+    const { row, found } = await mesh.cutOften(id, 20);
+    expect([found?.run, found?.gapFrom, found?.waiting]).toEqual([row?.run, null, 1]);
+    await using _service = await mesh.startWithClock();
     await deleteAll();
   });
 

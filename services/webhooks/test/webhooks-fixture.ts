@@ -25,9 +25,12 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 import { startService } from "@devmesh/testkit/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { Registry } from "prom-client";
 import { storeDeadLetter } from "../src/deliveries/dead-letters.ts";
 import { createCloudEvents, type WebhookDelivery } from "../src/deliveries/message.ts";
+import { createUpkeep } from "../src/deliveries/upkeep.ts";
 import { WebhooksEnv } from "../src/env.ts";
+import { createWebhooksMetrics } from "../src/metrics.ts";
 import { startWebhooks } from "../src/start-webhooks.ts";
 import { openMongoWebhookStore } from "../src/store/webhook-store.mongodb.ts";
 import { openSqliteWebhookStore } from "../src/store/webhook-store.sqlite.ts";
@@ -199,6 +202,36 @@ export async function openWebhooks(storeUrl?: string) {
         );
       }
     },
+    /** Cuts a webhook so many times, one cut begun before the last has ended. Resolves to what the broker has of it. */
+    async cutOften(id: string, times: number) {
+      const store = await openStore(ownEnvironment.STORE_URL);
+      try {
+        const upkeep = createUpkeep({
+          store,
+          outbox,
+          events: cloudEvents,
+          metrics: createWebhooksMetrics(new Registry(), outbox, store),
+          clock: new AheadClock(new Date()),
+          log: ofWebhooks.log,
+        });
+        const signal = AbortSignal.timeout(60_000);
+        const cuts: Promise<void>[] = [];
+        let run = -1;
+        while (cuts.length < times) {
+          const row = await store.find(id, signal);
+          if (row === null) throw new Error("the webhook is gone");
+          if (row.run === run) continue;
+          run = row.run;
+          cuts.push(upkeep.cut(row, Date.now(), signal));
+        }
+        await Promise.all(cuts);
+        return { row: await store.find(id, signal), found: (await outbox.consumers()).get(id) };
+      } finally {
+        await store.close();
+      }
+    },
+    /** Number of events that wait for a webhook, those that are being delivered included. */
+    waitingFor: async (id: string) => (await outbox.consumers()).get(id)?.waiting,
     labels,
     records,
     ofDevicesClient: createClient(ofDevices, calls(webhooks, ["purgeDevice"])),
@@ -212,9 +245,10 @@ export async function openWebhooks(storeUrl?: string) {
       await store.insert(webhook, 50, AbortSignal.timeout(10_000));
       await store.close();
     },
-    /** Starts the service in this process, with a clock that the test moves. */
-    async startWithClock(env: Record<string, string> = {}) {
+    /** Starts the service in this process, with a clock that the test moves, and that is ahead by so much. */
+    async startWithClock(env: Record<string, string> = {}, aheadMs = 0) {
       const clock = new AheadClock(new Date());
+      clock.aheadMs = aheadMs;
       const bus = await connect("webhooks");
       const stop = await startHere(bus, clock, { ...ownEnvironment, ...env });
       return {

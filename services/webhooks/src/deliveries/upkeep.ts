@@ -3,6 +3,7 @@ import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { EventOutbox, FoundConsumer } from "@devmesh/service-kit/events/event-outbox";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { Semaphore } from "@devmesh/service-kit/semaphore";
 import type { WebhooksMetrics } from "../metrics.ts";
 import { changeStored } from "../store/change-stored.ts";
 import type { StoredWebhook, WebhookStore } from "../store/webhook-store.ts";
@@ -42,6 +43,8 @@ export interface Upkeep {
 
 export function createUpkeep({ store, outbox, events, metrics, clock, log }: UpkeepOptions): Upkeep {
   let birth = "";
+  /** One change of consumers at a time: one that was read earlier must not undo a later one. */
+  const turns = new Semaphore({ permits: 1 });
 
   /** The metadata of the consumer say that the gap is to be published, so that a crash between the two loses none. */
   async function publishGap(webhook: StoredWebhook, from: string): Promise<void> {
@@ -82,6 +85,28 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
     if (gapFrom !== null) await publishGap(webhook, gapFrom);
   }
 
+  /** Matches a webhook as it is stored by then. */
+  async function matchStored(id: string): Promise<void> {
+    using _ = await turns.acquire();
+    const webhook = await store.find(id, AbortSignal.timeout(storeMs));
+    if (webhook !== null) await match(webhook, (await outbox.consumers()).get(id));
+  }
+
+  async function matchAll(signal: AbortSignal) {
+    using _ = await turns.acquire();
+    // A consumer that is found has a row by then: rows are stored before their consumers.
+    const consumers = await outbox.consumers();
+    const webhooks = await store.list(signal);
+    for (const webhook of webhooks) await match(webhook, consumers.get(webhook.id));
+    const known = new Set(webhooks.map(({ id }) => id));
+    for (const id of consumers.keys())
+      if (!known.has(id)) {
+        await outbox.remove(id);
+        await outbox.purgeLetters({ id });
+      }
+    return { webhooks, consumers };
+  }
+
   async function cut(webhook: StoredWebhook, from: number, signal: AbortSignal): Promise<void> {
     const changed = await changeStored(
       store,
@@ -95,7 +120,7 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
     );
     if (changed === null) return;
     metrics.cut.inc();
-    await match(changed, (await outbox.consumers()).get(webhook.id));
+    await matchStored(webhook.id);
   }
 
   return {
@@ -112,21 +137,12 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
       await outbox.remove(webhook.id);
       await outbox.put(wantedConsumer(webhook), null);
     },
-    change: async (webhook) => match(webhook, (await outbox.consumers()).get(webhook.id)),
+    change: ({ id }) => matchStored(id),
 
     async run(signal) {
       await outbox.ensure();
       birth = await outbox.birth();
-      // A consumer that is found has a row by then: rows are stored before their consumers.
-      const consumers = await outbox.consumers();
-      const webhooks = await store.list(signal);
-      for (const webhook of webhooks) await match(webhook, consumers.get(webhook.id));
-      const known = new Set(webhooks.map(({ id }) => id));
-      for (const id of consumers.keys())
-        if (!known.has(id)) {
-          await outbox.remove(id);
-          await outbox.purgeLetters({ id });
-        }
+      const { webhooks, consumers } = await matchAll(signal);
       const enabled = webhooks.filter(({ disabled_because }) => disabled_because === null);
       if ((await outbox.fill()) >= fullShare) {
         const waitingOf = ({ id }: StoredWebhook) => consumers.get(id)?.waiting ?? 0;
