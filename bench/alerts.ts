@@ -1,6 +1,7 @@
 /**
- * What alerts cost and how soon they arrive: 100 rules on records that are stored, a rule tried on 1,000,000 records,
- * 100,000 devices with a rule on silence, and a mail for a record. `node bench/alerts.ts [part] [size]`
+ * What alerts cost and how soon they arrive: 100 rules on records that are stored, and on those stored while `alerts`
+ * was away, a rule tried on 1,000,000 records, 100,000 devices with a rule on silence, and a mail for a record.
+ * `node bench/alerts.ts [part] [size]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
@@ -14,7 +15,7 @@ import { type Figure, reportFigures } from "./measure.ts";
 import { createDevices, withoutRateLimits } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses, residentMemory } from "./process-usage.ts";
 
-const parts = { rules: 60_000, trial: 1_000_000, silence: 100_000, mail: 10 } as const;
+const parts = { rules: 60_000, following: 60_000, trial: 1_000_000, silence: 100_000, mail: 10 } as const;
 const asked = process.argv[2];
 const env = withoutRateLimits;
 const rounds = 3;
@@ -37,6 +38,17 @@ async function create(mesh: TestMesh, path: string, body: object): Promise<strin
   return (json as { id: string }).id;
 }
 
+/** Rules on values of the records of the benchmark, which none of them fires. */
+async function createRules(mesh: TestMesh, more: object): Promise<string[]> {
+  const ids: string[] = [];
+  for (let at = 0; at < ruleCount; at++) {
+    const topic = `telemetry/${at % 3}`;
+    const when = { kind: "value", topic, pointer: "/humidity", is: ">", than: 1_000 + at };
+    ids.push(await create(mesh, "rules", { name: `rule ${at}`, when, ...more }));
+  }
+  return ids;
+}
+
 /** The processor time of `alerts` and `data` while records are stored, without rules and with them. */
 async function rules(records: number): Promise<Figure[]> {
   await using folder = await tempFolder();
@@ -57,17 +69,7 @@ async function rules(records: number): Promise<Figure[]> {
     await sleep(2_000);
     return { alerts: (await cpuSeconds([alerts])) - ofAlerts, data: (await cpuSeconds([data])) - ofData };
   }
-  const ids: string[] = [];
-  for (let at = 0; at < ruleCount; at++) {
-    const when = {
-      kind: "value",
-      topic: `telemetry/${at % 3}`,
-      pointer: "/humidity",
-      is: ">",
-      than: 1_000 + at,
-    };
-    ids.push(await create(mesh, "rules", { name: `rule ${at}`, enabled: false, when }));
-  }
+  const ids = await createRules(mesh, { enabled: false });
   const enable = async (enabled: boolean) => {
     for (const id of ids) await mesh.http(`/api/v2/rules/${id}`, { body: { enabled } });
     await sleep(2_000);
@@ -91,6 +93,54 @@ async function rules(records: number): Promise<Figure[]> {
       0.15,
     ),
   ];
+}
+
+/** The processor time of following records alone: `alerts` stands still while they are stored, and reads them then. */
+async function following(records: number): Promise<Figure[]> {
+  await using folder = await tempFolder();
+  await using mesh = await startMesh({ env });
+  const devices = (await createDevices(mesh, 100)).map((device) => ({ ...device, clientId: device.id }));
+  const [device] = devices;
+  const { alerts = Number.NaN, data = Number.NaN } = await meshProcesses(mesh);
+  const { services } = await mesh.parts();
+  if (device === undefined) throw new Error("there is no device");
+  await using connection = await connectMqttDevice({
+    url: mesh.mqttUrl,
+    ...device,
+    clientId: `${device.id}:end`,
+  });
+  const stored = async () => {
+    const metrics = await (await fetch(`${services.data?.ops}/metrics`)).text();
+    return Number(/^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0);
+  };
+  await createRules(mesh, {});
+  const end = await create(mesh, "rules", {
+    name: "end",
+    when: { kind: "value", topic: "end", is: ">", than: 0 },
+  });
+  const ended = async () => {
+    const { json } = await mesh.http(`/api/v2/alerts?state=firing&rule_id=${end}`);
+    return (json as readonly unknown[]).length > 0;
+  };
+  await sleep(2_000);
+  const ratios: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    process.kill(alerts, "SIGSTOP");
+    const [ofData, before] = [await cpuSeconds([data]), await stored()];
+    const load = { kind: "records", messages: records, inFlight: 1_000 } as const;
+    await publish({ port: mesh.ports.mqtt, folder: folder.path, publishers: devices, ...load });
+    await connection.publish(`db/${device.id}/end`, "1", 1);
+    while ((await stored()) < before + records + 1) await sleep(100);
+    const storing = (await cpuSeconds([data])) - ofData;
+    const began = await cpuSeconds([alerts, data]);
+    process.kill(alerts, "SIGCONT");
+    while (!(await ended())) await sleep(200);
+    const reading = (await cpuSeconds([alerts, data])) - began;
+    await connection.publish(`db/${device.id}/end`, "0", 1);
+    while (await ended()) await sleep(200);
+    if (round > 0) ratios.push(reading / storing);
+  }
+  return [figure(`${ruleCount} rules, processor time of following by that of storing`, ratios, 0.15)];
 }
 
 /** A rule that is tried on stored records. */
@@ -162,7 +212,7 @@ async function mail(count: number): Promise<Figure[]> {
   return [figure("from a record to its mail, s", times, 5)];
 }
 
-const measured = { rules, trial, silence, mail };
+const measured = { rules, following, trial, silence, mail };
 for (const [part, size] of Object.entries(parts)) {
   if (asked !== undefined && part !== asked) continue;
   const given = asked === undefined ? undefined : process.argv[3];

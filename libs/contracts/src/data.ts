@@ -13,6 +13,7 @@ import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxLatestLimit, maxRecordLimit, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { DiagnosisReports } from "./model/diagnostics.ts";
+import { RecordColumns } from "./model/record-columns.ts";
 import { DeviceSeries, Every, SeriesPointer, SeriesSpan, SeriesTopic } from "./model/series.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
@@ -187,7 +188,7 @@ export const data = defineContract({
         next: z.string(),
         /** All that was stored before this time has been answered; null while more records follow. */
         caught_up_at: Timestamp.nullable(),
-        records: z.array(DataRecord),
+        records: RecordColumns,
       }),
       errors: {
         cursor_invalid: {

@@ -5,6 +5,7 @@ import { type AlertMail, alertMailQueue } from "@devmesh/contracts/mailer";
 import { Alert } from "@devmesh/contracts/model/alert";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { lengthOf } from "@devmesh/contracts/model/duration";
+import { columnsOf } from "@devmesh/contracts/model/record-columns";
 import { Webhook } from "@devmesh/contracts/model/webhook";
 import { calls } from "@devmesh/contracts/topology";
 import { webhooks } from "@devmesh/contracts/webhooks";
@@ -139,7 +140,7 @@ export async function startAlertsMesh() {
           mesh.onStep("record", name);
         const next = from + page.length;
         const caught_up_at = next === records.length ? new Date().toISOString() : null;
-        return { next: String(next), caught_up_at, records: page.filter(isWanted) };
+        return { next: String(next), caught_up_at, records: columnsOf(page.filter(isWanted)) };
       },
     }),
   );

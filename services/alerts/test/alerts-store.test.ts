@@ -140,6 +140,40 @@ function describeAlertsStore(open: () => Promise<AlertsStore>): void {
     expect(await store.rules.removeSilence(two.id, signal)).toBe(false);
   });
 
+  test("an edition is another one after each change of the rows, and of no others", async () => {
+    const kinds = ["rules", "channels", "silences"] as const;
+    const seen = new Map(kinds.map((kind) => [kind, new Set<string>()]));
+    const changed = async () => {
+      const found = [];
+      for (const kind of kinds) {
+        const edition = await store.rules.editionOf(kind, signal);
+        if (!seen.get(kind)?.has(edition)) found.push(kind);
+        seen.get(kind)?.add(edition);
+      }
+      return found;
+    };
+    expect(await changed()).toEqual(kinds);
+    expect(await changed()).toEqual([]);
+    const rule = newRule();
+    const mail = { kind: "mail" as const, name: "on call", to: ["a@b.example"] };
+    const channel = { ...mail, id: newId(), created_at: 1, sent_at: 0, storms: {}, revision: 1 };
+    const silence = { id: newId(), where: {}, rule_ids: null, from: 1, until: 5, note: null, created_at: 1 };
+    const steps = [
+      ["rules", () => store.rules.insertRule(rule, 9, signal)],
+      ["rules", () => store.rules.insertRule(newRule(), 9, signal)],
+      ["rules", () => store.rules.changeRule({ ...rule, enabled: false, revision: 2 }, signal)],
+      ["rules", () => store.rules.removeRule(rule.id, signal)],
+      ["channels", () => store.rules.insertChannel(channel, 9, signal)],
+      ["channels", () => store.rules.changeChannel({ ...channel, name: "night", revision: 2 }, signal)],
+      ["channels", () => store.rules.noteSent(channel.id, { sent_at: 7, storms: {} }, signal)],
+      ["silences", () => store.rules.insertSilence(silence, 9, signal)],
+    ] as const;
+    for (const [kind, step] of steps) {
+      await step();
+      expect(await changed()).toEqual([kind]);
+    }
+  });
+
   test("slots of tests are taken up to a number in a time, and given back", async () => {
     const take = (now: number) => store.testSlots.take("target a", 2, now - 10, now, signal);
     expect([await take(100), await take(101), await take(102)]).toEqual([true, true, false]);

@@ -2,6 +2,7 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import { lengthOf } from "@devmesh/contracts/model/duration";
+import { columnsOf } from "@devmesh/contracts/model/record-columns";
 import type { RuleCondition } from "@devmesh/contracts/model/rule";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { EventFollower, StreamedEvent } from "@devmesh/service-kit/events/event-stream";
@@ -103,7 +104,7 @@ export async function startEvaluation(
     data: {
       async followRecords({ after }: { after: string | null }) {
         if (mesh.dataAway) throw new Error("data is away");
-        const page = after === null ? [] : records.slice(Number(after));
+        const page = columnsOf(after === null ? [] : records.slice(Number(after)));
         return { next: String(records.length), caught_up_at: new Date(now()).toISOString(), records: page };
       },
       async queryRecords({ since = "" }: { since?: string | undefined }) {

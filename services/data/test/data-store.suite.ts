@@ -1,4 +1,5 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { columnsOf } from "@devmesh/contracts/model/record-columns";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import {
@@ -543,12 +544,12 @@ export function describeDataStore(
       withStore(async (store) => {
         await store.append([message("a", "x", "1")]);
         const { next, ...begin } = await follow(store, { after: null });
-        expect(begin).toEqual({ records: [], atEnd: true });
+        expect(begin).toEqual({ records: columnsOf([]), atEnd: true });
         await store.append([message("b", "x", "2", { timestamp: start - 9 }), message("a", "y", "3")]);
         const page = await follow(store, { after: next });
-        expect([shown(page.records), page.atEnd]).toEqual([["2", "3"], true]);
+        expect([page.records.messages, page.atEnd]).toEqual([["2", "3"], true]);
         expect(await follow(store, { after: page.next })).toEqual({
-          records: [],
+          records: columnsOf([]),
           next: page.next,
           atEnd: true,
         });
@@ -565,12 +566,12 @@ export function describeDataStore(
           message("b", "x/y/z", "4"),
           message("c", "temp", "5"),
         ]);
-        const of = async (more: Partial<FollowRequest>) => shown((await follow(store, more)).records);
+        const of = async (more: Partial<FollowRequest>) => (await follow(store, more)).records.messages;
         expect(await of({ topics: ["temp/#"] })).toEqual(["1", "2", "5"]);
         expect(await of({ topics: ["temp", "x/+/z"] })).toEqual(["1", "4", "5"]);
         expect(await of({ topics: ["#"], deviceIds: ["b"] })).toEqual(["2", "3", "4"]);
         const none = await follow(store, { topics: ["none"] });
-        expect(none).toEqual({ records: [], next: (await follow(store)).next, atEnd: true });
+        expect(none).toEqual({ records: columnsOf([]), next: (await follow(store)).next, atEnd: true });
       }),
     );
 
@@ -584,7 +585,7 @@ export function describeDataStore(
           const found: string[] = [];
           for (let after = from; ; ) {
             const page = await follow(store, { ...cut, after, deviceIds: ["a"] });
-            found.push(...shown(page.records));
+            found.push(...page.records.messages);
             if (page.atEnd) break;
             expect(page.next).toBeGreaterThan(after);
             after = page.next;
@@ -600,7 +601,7 @@ export function describeDataStore(
         for (let batch = 0; batch < 11; batch++)
           await store.append(Array.from({ length: 1_000 }, () => message("a", "x", "1")));
         const first = await follow(store, { topics: ["none"] });
-        expect(first).toEqual({ records: [], next: 10_000, atEnd: false });
+        expect(first).toEqual({ records: columnsOf([]), next: 10_000, atEnd: false });
         expect(await follow(store, { topics: ["none"], after: first.next })).toMatchObject({ atEnd: true });
       }),
     );

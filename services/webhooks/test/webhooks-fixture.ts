@@ -5,6 +5,7 @@ import { data } from "@devmesh/contracts/data";
 import { deviceEvents, devices } from "@devmesh/contracts/devices";
 import type { CloudEvent } from "@devmesh/contracts/model/cloud-event";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { columnsOf } from "@devmesh/contracts/model/record-columns";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { calls } from "@devmesh/contracts/topology";
 import { webhookEvents, webhooks } from "@devmesh/contracts/webhooks";
@@ -148,14 +149,15 @@ export async function openWebhooks(storeUrl?: string) {
       async followRecords({ after, device_ids, limit }) {
         const last = String(records.at(-1)?.id ?? 0);
         if (after !== null) followed.add(device_ids?.join() ?? "all");
-        if (after === null) return { next: last, caught_up_at: new Date().toISOString(), records: [] };
+        if (after === null)
+          return { next: last, caught_up_at: new Date().toISOString(), records: columnsOf([]) };
         const found = records
           .filter(({ id }) => id > Number(after))
           .filter(({ device_id }) => device_ids?.includes(device_id) ?? true);
         const page = found.slice(0, limit);
         const isWhole = page.length === found.length;
         const next = isWhole ? last : String(page.at(-1)?.id);
-        return { next, caught_up_at: isWhole ? new Date().toISOString() : null, records: page };
+        return { next, caught_up_at: isWhole ? new Date().toISOString() : null, records: columnsOf(page) };
       },
     }),
   );

@@ -1,11 +1,11 @@
 import type { data } from "@devmesh/contracts/data";
 import type { devices } from "@devmesh/contracts/devices";
 import { meshRuleId } from "@devmesh/contracts/model/alert";
-import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { Json } from "@devmesh/contracts/model/json";
+import { deviceOfRecord, emptyColumns, type RecordColumns } from "@devmesh/contracts/model/record-columns";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
@@ -13,6 +13,7 @@ import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { selectAmong } from "../select-devices.ts";
 import { type AlertStore, type Progress, pairOf, type StoredAlert } from "../store/alert-store.ts";
+import { readOnChange } from "../store/read-on-change.ts";
 import type { RuleStore, StoredRule } from "../store/rule-store.ts";
 import { createAlertChanges, type HistoryChanges, type Round, type Sighting } from "./alert-changes.ts";
 import { type AlertHistory, cleared, elapse, observe, type RuleParts } from "./alert-states.ts";
@@ -20,7 +21,7 @@ import { reachBack, withBlindTime } from "./blind-times.ts";
 import { createDeviceFeed, type DeviceFrame, type EventSource } from "./device-feed.ts";
 import { createEventRules } from "./event-rules.ts";
 import { OpenAlerts, readHistories } from "./open-alerts.ts";
-import { isOn, type RuleBook, type RuleOf, ruleBook } from "./rule-book.ts";
+import { isOn, nameOfRecord, type RuleBook, type RuleOf, ruleBook } from "./rule-book.ts";
 import { createShadowRules } from "./shadow-rules.ts";
 import { createSilentDevices, type SilentDevice } from "./silent-devices.ts";
 import { documentOf, holdsFor, valueAt } from "./value-condition.ts";
@@ -61,7 +62,7 @@ const maxDeleted = 10_000;
 const maxTopics = 100;
 
 export interface EvaluationOptions {
-  readonly rules: Pick<RuleStore, "listRules">;
+  readonly rules: Pick<RuleStore, "editionOf" | "listRules">;
   readonly alerts: AlertStore;
   readonly devices: Pick<Client<typeof devices>, "selectDevices" | "listDevices" | "readDevice">;
   readonly data: Pick<Client<typeof data>, "followRecords" | "listLatest">;
@@ -79,7 +80,9 @@ export interface EvaluationOptions {
 
 /** What a record says to a rule. */
 interface SeenRecord {
-  readonly record: DataRecord;
+  readonly id: number;
+  /** When the broker took it; Unix milliseconds. */
+  readonly at: number;
   readonly rule: RuleOf<"value"> | RuleOf<"silent">;
   readonly rule_id: string;
   readonly device_id: string;
@@ -178,7 +181,7 @@ export function createEvaluation(options: EvaluationOptions) {
     };
   }
 
-  async function readRules(): Promise<RuleBook> {
+  const currentBook = readOnChange(rules, "rules", async () => {
     const all: StoredRule[] = [];
     for (let after = ""; ; ) {
       const page = await rules.listRules({ after, limit: pageSize }, signal);
@@ -186,7 +189,7 @@ export function createEvaluation(options: EvaluationOptions) {
       if (page.length < pageSize) return ruleBook(all);
       after = page.at(-1)?.id ?? "";
     }
-  }
+  });
 
   /** Ends alerts of rules that are gone, disabled or changed. */
   async function endOrphans(round: Round): Promise<void> {
@@ -222,8 +225,10 @@ export function createEvaluation(options: EvaluationOptions) {
 
   /** Reads the rules again; returns whether they want records of other topics now. */
   async function hasNewTopics(round: Round): Promise<boolean> {
+    const book = await currentBook(signal);
+    if (book === round.book) return false;
     const before = round.book.topics.join("\n");
-    round.book = await readRules();
+    round.book = book;
     silentDevices.follow(round.book);
     return round.book.topics.join("\n") !== before;
   }
@@ -245,11 +250,11 @@ export function createEvaluation(options: EvaluationOptions) {
         .catch((error: unknown) => {
           if (!isReason(error, "cursor_invalid")) throw error;
           // The store of `data` was restored: what follows is read.
-          return { records: [], next: null, caught_up_at: null };
+          return { records: emptyColumns(), next: null, caught_up_at: null };
         });
       // The page lacks records for a rule that was created meanwhile.
       if (next !== after && (await hasNewTopics(round))) continue;
-      const lag = now() - Math.min(...records.map(({ timestamp }) => Date.parse(timestamp)), now());
+      const lag = now() - records.times.reduce((least, time) => Math.min(least, time), now());
       const histories = await observeRecords(round, records);
       const isLast = caught_up_at !== null || pages === maxPages - 1;
       const progress = { ...round.progress, cursor: next };
@@ -265,32 +270,50 @@ export function createEvaluation(options: EvaluationOptions) {
 
   async function observeRecords(
     { book, open, progress }: Round,
-    records: Awaited<ReturnType<typeof data.followRecords>>["records"],
+    records: RecordColumns,
   ): Promise<HistoryChanges> {
     const { watched_at } = progress;
     const blind = isBlind(progress) ? withBlindTime(progress.blind, [watched_at, now()]) : progress.blind;
-    /** Devices whose alert may begin in this page, by rule. */
-    const begins = new Map<RuleOf<"value"> | RuleOf<"silent">, Set<string>>();
+    /** Devices whose alert may begin in this page, by rule, and of all rules. */
+    const begins = new Map<SeenRecord["rule"], Set<string>>();
+    const beginning = new Set<string>();
     const seen: SeenRecord[] = [];
-    for (const record of records) {
-      const { device_id } = record;
-      const ofRecord = book.ofRecord(record);
-      const document = ofRecord.some((rule) => isOn(rule, "value")) ? documentOf(record) : undefined;
-      for (const rule of ofRecord) {
-        const pair = { rule_id: rule.id, device_id };
-        const silence = isOn(rule, "silent") ? silentDevices.endedBy(rule, record, blind) : null;
-        const value = isOn(rule, "silent")
-          ? null
-          : valueAt(document, book.members.get(rule.when.pointer) ?? []);
-        if (value === undefined) continue;
-        if (!open.has(pair) && begins.get(rule)?.has(device_id) !== true) {
-          // Of most records a rule needs to know no more.
-          if (silence === null && holdsNow(rule.when, value, false) !== true) continue;
-          begins.set(rule, (begins.get(rule) ?? new Set()).add(device_id));
-        }
-        seen.push({ record, rule, value, silence, ...pair });
+    const { ids, times, topics, messages } = records;
+    const encoded = new Set(records.base64);
+
+    /** Keeps what a record says to a rule, if it may change an alert. */
+    function look(rule: SeenRecord["rule"], of: Omit<SeenRecord, "rule" | "rule_id">): void {
+      const { device_id } = of;
+      const one = { ...of, rule, rule_id: rule.id };
+      if (!open.has(one) && begins.get(rule)?.has(device_id) !== true) {
+        // Of most records a rule needs to know no more.
+        if (of.silence === null && holdsNow(rule.when, of.value, false) !== true) return;
+        begins.set(rule, (begins.get(rule) ?? new Set()).add(device_id));
+        beginning.add(device_id);
       }
-      if (book.silent.length > 0) silentDevices.note(record);
+      seen.push(one);
+    }
+
+    for (const [at, topic] of topics.entries()) {
+      const name = nameOfRecord({ topic });
+      const { silent, value: onValues } = book.ofRecord(name);
+      if (silent.length === 0 && onValues.length === 0) continue;
+      const device_id = deviceOfRecord(topic);
+      const record = { device_id, id: ids[at] ?? 0, at: times[at] ?? 0 };
+      for (const rule of silent) {
+        const silence = silentDevices.endedBy(rule, record, blind);
+        look(rule, { ...record, value: null, silence });
+      }
+      if (silent.length > 0) silentDevices.note({ ...record, name });
+      if (onValues.length === 0 || encoded.has(record.id)) continue;
+      const document = documentOf({ message: messages[at] ?? "" });
+      for (const { members, quiet, rules: ofValue } of onValues) {
+        const value = valueAt(document, members);
+        if (value === undefined) continue;
+        const isQuiet = typeof value === "number" && quiet !== null && quiet[0] < value && value < quiet[1];
+        if (isQuiet && !open.hasDevice(device_id) && !beginning.has(device_id)) continue;
+        for (const rule of ofValue) look(rule, { ...record, value, silence: null });
+      }
     }
     const ofRule = new Map<string, Set<string>>();
     for (const [rule, ids] of begins) ofRule.set(rule.id, await select(rule.where, [...ids]));
@@ -298,17 +321,15 @@ export function createEvaluation(options: EvaluationOptions) {
     const pairs = [...new Map(wanted.map((one) => [pairOf(one), one])).values()];
     const stored = await readHistories(alerts, pairs, signal);
     const histories = new Map([...stored].map(([key, before]) => [key, { before, after: before }] as const));
-    for (const { record, rule, value, silence } of wanted) {
-      const key = pairOf({ rule_id: rule.id, device_id: record.device_id });
+    for (const { id, at, device_id, rule, value, silence } of wanted) {
+      const key = pairOf({ rule_id: rule.id, device_id });
       const known = histories.get(key);
       if (known === undefined) continue;
       const history =
         silence === null ? known : { ...known, after: afterSilence(known.after, rule, silence) };
       const holds = holdsNow(rule.when, value, history.after.open !== null);
       if (holds === null) continue;
-      const at = Date.parse(record.timestamp);
-      const observation = { holds, at, record: record.id, value };
-      const after = observe(history.after, rule, record.device_id, observation, newId);
+      const after = observe(history.after, rule, device_id, { holds, at, record: id, value }, newId);
       histories.set(key, { before: history.before, after });
     }
     const pairByKey = new Map(pairs.map((pair) => [pairOf(pair), pair]));
@@ -425,7 +446,7 @@ export function createEvaluation(options: EvaluationOptions) {
       try {
         known ??= await readKnown();
         const end = known.progress.cursor === null ? await noteEnd() : null;
-        const round: Round = { ...known, book: await readRules(), coveredAt: null };
+        const round: Round = { ...known, book: await currentBook(signal), coveredAt: null };
         feed.follow(framesOf(round.book));
         await noteBlindness(round);
         await endOrphans(round);

@@ -3,8 +3,12 @@ import { topicMatcher } from "@devmesh/contracts/model/topic-match";
 import type { CallOutput } from "@devmesh/service-kit/rpc/implementation";
 import { nameOfRecord } from "./rule-book.ts";
 
-/** A record without its message. */
-export type ListedRecord = CallOutput<typeof data, "listLatest">["items"][number];
+/** That a device sent a record; its name is that below the device, its time in Unix milliseconds. */
+export interface SeenTopic {
+  readonly device_id: string;
+  readonly name: string;
+  readonly at: number;
+}
 type ReadPage = (after: string | undefined) => Promise<CallOutput<typeof data, "listLatest">>;
 
 interface Followed {
@@ -30,20 +34,17 @@ export class LastRecords {
     }
   }
 
-  note(record: ListedRecord): void {
-    const name = nameOfRecord(record);
-    for (const { matches, last } of this.#byFilter.values()) {
-      if (!matches(name)) continue;
-      const at = Date.parse(record.timestamp);
-      if (at > (last.get(record.device_id) ?? 0)) last.set(record.device_id, at);
-    }
+  note({ device_id, name, at }: SeenTopic): void {
+    for (const { matches, last } of this.#byFilter.values())
+      if (matches(name) && at > (last.get(device_id) ?? 0)) last.set(device_id, at);
   }
 
   /** Reads what was stored before topics were followed, while `goesOn`; the next call goes on. */
   async load(read: ReadPage, goesOn: () => boolean): Promise<void> {
     while (this.#after !== null && goesOn()) {
       const { next, items } = await read(this.#after.topic);
-      for (const record of items) this.note(record);
+      for (const { device_id, topic, timestamp } of items)
+        this.note({ device_id, name: nameOfRecord({ topic }), at: Date.parse(timestamp) });
       this.#after = next === null ? null : { topic: next };
     }
     if (this.#after === null) for (const followed of this.#byFilter.values()) followed.isComplete = true;

@@ -11,6 +11,8 @@ export type Pair = Pick<StoredAlert, "rule_id" | "device_id">;
 export class OpenAlerts {
   /** By rule and device; the alert of no device is that of the device null. */
   readonly #byRule = new Map<string, Map<string | null, StoredAlert>>();
+  /** How many alerts a device has. */
+  readonly #ofDevice = new Map<string | null, number>();
 
   /** Reads all, and removes those that pend beside one that fires: a process died before it could. */
   static async read(
@@ -36,6 +38,11 @@ export class OpenAlerts {
     return this.#byRule.get(pair.rule_id)?.has(pair.device_id) ?? false;
   }
 
+  /** Whether any rule has an alert of the device. */
+  hasDevice(deviceId: string): boolean {
+    return this.#ofDevice.has(deviceId);
+  }
+
   get all(): StoredAlert[] {
     return [...this.#byRule.values()].flatMap((ofRule) => [...ofRule.values()]);
   }
@@ -45,14 +52,22 @@ export class OpenAlerts {
   }
 
   /** Notes what was stored of a rule and a device. */
-  set(pair: Pair, { open }: AlertHistory): void {
-    if (open === null) this.#byRule.get(pair.rule_id)?.delete(pair.device_id);
-    else this.#note({ ...open, revision: open.revision + 1 });
+  set({ rule_id, device_id }: Pair, { open }: AlertHistory): void {
+    if (open !== null) this.#note({ ...open, revision: open.revision + 1 });
+    else if (this.#byRule.get(rule_id)?.delete(device_id)) this.#count(device_id, -1);
   }
 
   #note(alert: StoredAlert): void {
-    const ofRule = this.#byRule.get(alert.rule_id) ?? new Map();
-    this.#byRule.set(alert.rule_id, ofRule.set(alert.device_id, alert));
+    const { rule_id, device_id } = alert;
+    const ofRule = this.#byRule.get(rule_id) ?? new Map();
+    if (!ofRule.has(device_id)) this.#count(device_id, 1);
+    this.#byRule.set(rule_id, ofRule.set(device_id, alert));
+  }
+
+  #count(deviceId: string | null, more: 1 | -1): void {
+    const count = (this.#ofDevice.get(deviceId) ?? 0) + more;
+    if (count > 0) this.#ofDevice.set(deviceId, count);
+    else this.#ofDevice.delete(deviceId);
   }
 }
 

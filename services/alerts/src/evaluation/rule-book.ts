@@ -1,8 +1,9 @@
+import { recordRoot } from "@devmesh/contracts/model/device-id";
 import { membersOf } from "@devmesh/contracts/model/json-pointer";
 import type { RuleCondition } from "@devmesh/contracts/model/rule";
 import { topicMatcher } from "@devmesh/contracts/model/topic-match";
-import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { StoredRule } from "../store/rule-store.ts";
+import { type QuietNumbers, quietNumbers } from "./value-condition.ts";
 
 /** A rule with a condition of that kind. */
 export type RuleOf<K extends RuleCondition["kind"]> = StoredRule & {
@@ -26,13 +27,22 @@ export interface RuleBook {
   readonly silent: readonly RuleOf<"silent">[];
   readonly event: readonly RuleOf<"event">[];
   readonly shadow: readonly (RuleOf<"shadow"> | RuleOf<"not_taken">)[];
-  /** Members of the pointers into records, by pointer. */
-  readonly members: ReadonlyMap<string, readonly string[]>;
-  /** The enabled rules whose topic filter matches a record. */
-  ofRecord(record: {
-    readonly device_id: string;
-    readonly topic: string;
-  }): readonly (RuleOf<"value"> | RuleOf<"silent">)[];
+  /** The enabled rules whose topic filter matches the name of a record below its device. */
+  ofRecord(name: string): RulesOfRecord;
+}
+
+/** The enabled rules on records of one name. */
+interface RulesOfRecord {
+  readonly silent: readonly RuleOf<"silent">[];
+  readonly value: readonly RulesOfValue[];
+}
+
+/** Rules on the same value of a record. */
+interface RulesOfValue {
+  /** Of its pointer. */
+  readonly members: readonly string[];
+  readonly rules: readonly RuleOf<"value">[];
+  readonly quiet: QuietNumbers;
 }
 
 /** The topics that a condition is about, relative to `db/ID/`. */
@@ -41,8 +51,8 @@ export function filterOf({ topic = "#" }: { readonly topic?: string | undefined 
 }
 
 /** The name of a record's topic below its device. */
-export function nameOfRecord({ device_id, topic }: { device_id: string; topic: string }): string {
-  return topic.slice(deviceTopics.record(device_id, "").length);
+export function nameOfRecord({ topic }: { readonly topic: string }): string {
+  return topic.slice(topic.indexOf("/", recordRoot.length + 1) + 1);
 }
 
 /** Arranges rules by topic filter: rules with one filter cost a record one match. */
@@ -59,22 +69,32 @@ export function ruleBook(rules: readonly StoredRule[]): RuleBook {
     same,
   }));
   /** What was found for names of topics. */
-  const ofName = new Map<string, readonly (RuleOf<"value"> | RuleOf<"silent">)[]>();
+  const ofName = new Map<string, RulesOfRecord>();
   return {
     byId: new Map(rules.map((rule) => [rule.id, rule])),
     topics: [...new Set(onRecords.map(({ when }) => filterOf(when)))],
-    members: new Map(
-      enabled.filter(isOf("value")).map(({ when: { pointer } }) => [pointer, membersOf(pointer)]),
-    ),
     offline: enabled.filter(isOf("offline")),
     silent,
     event: enabled.filter(isOf("event")),
     shadow: [...enabled.filter(isOf("shadow")), ...enabled.filter(isOf("not_taken"))],
-    ofRecord(record) {
-      const name = nameOfRecord(record);
-      const found = ofName.get(name) ?? byTopic.flatMap(({ matches, same }) => (matches(name) ? same : []));
+    ofRecord(name) {
+      const known = ofName.get(name);
+      if (known !== undefined) return known;
+      const found = arranged(byTopic.flatMap(({ matches, same }) => (matches(name) ? same : [])));
       if (ofName.size < maxNames) ofName.set(name, found);
       return found;
     },
+  };
+}
+
+function arranged(rules: readonly (RuleOf<"value"> | RuleOf<"silent">)[]): RulesOfRecord {
+  const onValues = rules.filter((rule): rule is RuleOf<"value"> => isOn(rule, "value"));
+  return {
+    silent: rules.filter((rule): rule is RuleOf<"silent"> => isOn(rule, "silent")),
+    value: [...Map.groupBy(onValues, ({ when }) => when.pointer)].map(([pointer, same]) => ({
+      members: membersOf(pointer),
+      rules: same,
+      quiet: quietNumbers(same.map(({ when }) => when)),
+    })),
   };
 }

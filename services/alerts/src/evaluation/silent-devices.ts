@@ -9,7 +9,7 @@ import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/co
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import type { Progress } from "../store/alert-store.ts";
 import { endOfSight } from "./blind-times.ts";
-import { LastRecords, type ListedRecord } from "./last-records.ts";
+import { LastRecords, type SeenTopic } from "./last-records.ts";
 import { filterOf, type RuleBook, type RuleOf } from "./rule-book.ts";
 
 /** Devices of a page. */
@@ -94,15 +94,18 @@ export function createSilentDevices({ devices, data, clock, signal }: SilentDevi
       for (const key of members.keys()) if (!wanted.has(key)) members.delete(key);
     },
 
-    note: (record: ListedRecord): void => last.note(record),
+    note: (seen: SeenTopic): void => last.note(seen),
 
     /** The silence that a record ends which is not noted yet, if it was long enough; null while not all is known. */
-    endedBy(rule: RuleOf<"silent">, record: ListedRecord, blind: Progress["blind"]): SilentDevice | null {
-      const { device_id } = record;
+    endedBy(
+      rule: RuleOf<"silent">,
+      { device_id, at }: Omit<SeenTopic, "name">,
+      blind: Progress["blind"],
+    ): SilentDevice | null {
       const from = last.of(filterOf(rule.when))?.get(device_id);
       if (from === undefined) return null;
       const firesAt = endOfSight(from, lengthOf(rule.when.longer_than), blind);
-      return firesAt < Date.parse(record.timestamp) ? { device_id, from, firesAt } : null;
+      return firesAt < at ? { device_id, from, firesAt } : null;
     },
 
     /** Reads what is not known yet of followed records, for some seconds at most. */

@@ -4,6 +4,7 @@ import { maxTrialFirings, type RuleTrial } from "@devmesh/contracts/model/alert"
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import { membersOf } from "@devmesh/contracts/model/json-pointer";
+import { recordsOf } from "@devmesh/contracts/model/record-columns";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
@@ -13,7 +14,7 @@ import { type AlertHistory, elapse, observe } from "./alert-states.ts";
 import { endOfSight } from "./blind-times.ts";
 import type { EventSource } from "./device-feed.ts";
 import { countsOf, readFrames } from "./event-rules.ts";
-import { type RuleOf, ruleBook } from "./rule-book.ts";
+import { nameOfRecord, type RuleOf, ruleBook } from "./rule-book.ts";
 import { listOfRule, shadowSighting } from "./shadow-rules.ts";
 import { readCreation } from "./silent-devices.ts";
 import { documentOf, holdsFor, valueAt } from "./value-condition.ts";
@@ -230,8 +231,10 @@ async function readPast(
   let isCut = false;
   for (let after = first === undefined ? null : String(first.id - 1); after !== null; ) {
     const page = await data.followRecords({ after, topics: [...book.topics] }, call);
-    for (const record of page.records)
-      if (record.timestamp >= since && book.ofRecord(record).length > 0) take(record);
+    for (const record of recordsOf(page.records)) {
+      const { silent, value } = book.ofRecord(nameOfRecord(record));
+      if (record.timestamp >= since && silent.length + value.length > 0) take(record);
+    }
     isCut = page.caught_up_at === null && (!until.inTime() || until.isEnough());
     after = page.caught_up_at === null && !isCut ? page.next : null;
   }

@@ -3,7 +3,10 @@ import { isJsonObject, type Json, parseJson } from "@devmesh/contracts/model/jso
 import type { ValueComparison } from "@devmesh/contracts/model/rule";
 
 /** The message of a record; undefined where it is not JSON. */
-export function documentOf({ message, encoding }: DataRecord): Json | undefined {
+export function documentOf({
+  message,
+  encoding,
+}: Pick<DataRecord, "message" | "encoding">): Json | undefined {
   return encoding === undefined ? (parseJson(message) as Json | undefined) : undefined;
 }
 
@@ -50,4 +53,21 @@ export function holdsFor(
     default:
       return null;
   }
+}
+
+/** Numbers between these two bounds fulfil none of some conditions; null where no such bounds are known. */
+export type QuietNumbers = readonly [above: number, below: number] | null;
+
+/** The {@link QuietNumbers} of conditions on one value. */
+export function quietNumbers(conditions: readonly ValueComparison[]): QuietNumbers {
+  let above = Number.NEGATIVE_INFINITY;
+  let below = Number.POSITIVE_INFINITY;
+  for (const { is, than } of conditions) {
+    const [low, high] = Array.isArray(than) ? than : [than, than];
+    if (typeof low !== "number" || typeof high !== "number") return null;
+    if (is === "==" || is === "!=" || is === "inside") return null;
+    if (is !== ">" && is !== ">=") above = Math.max(above, low);
+    if (is !== "<" && is !== "<=") below = Math.min(below, high);
+  }
+  return [above, below];
 }

@@ -14,6 +14,7 @@ import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { describeAlert } from "../describe.ts";
 import type { AlertStore, StoredAlert } from "../store/alert-store.ts";
+import { readOnChange } from "../store/read-on-change.ts";
 import type { RuleStore, StoredChannel, StoredRule } from "../store/rule-store.ts";
 import type { SendToChannel } from "./channel-sender.ts";
 import { chatText, conditionText, valueText } from "./message-text.ts";
@@ -33,7 +34,7 @@ const repeatEveryMs = 10_000;
 const callMs = 5_000;
 
 export interface NotifierOptions {
-  readonly rules: Pick<RuleStore, "listRules" | "listChannels" | "listSilences" | "noteSent">;
+  readonly rules: Pick<RuleStore, "editionOf" | "listRules" | "listChannels" | "listSilences" | "noteSent">;
   readonly alerts: Pick<AlertStore, "listUnsent" | "listHeld" | "listToRepeat" | "commit">;
   readonly devices: Pick<Client<typeof devices>, "readDevice" | "selectDevices">;
   readonly send: SendToChannel;
@@ -59,6 +60,12 @@ export function createNotifier(options: NotifierOptions) {
     allowDebt: true,
   });
 
+  const readRules = readOnChange(rules, "rules", (until) =>
+    rules.listRules({ limit: alertBounds.rules }, until),
+  );
+  const readChannels = readOnChange(rules, "channels", (until) =>
+    rules.listChannels({ limit: alertBounds.channels }, until),
+  );
   const silences = createSilences({ rules, alerts, devices, clock, signal });
   let nextRepeatMs = 0;
 
@@ -129,12 +136,12 @@ export function createNotifier(options: NotifierOptions) {
     async round(): Promise<void> {
       const now = clock.now().getTime();
       await silences.read(now);
-      const listed = await rules.listRules({ limit: alertBounds.rules }, signal);
+      const listed = await readRules(signal);
       if (now >= nextRepeatMs) {
         await repeatOld(listed, now);
         nextRepeatMs = now + repeatEveryMs;
       }
-      const channels = await rules.listChannels({ limit: alertBounds.channels }, signal);
+      const channels = await readChannels(signal);
       const existing = new Set(channels.map(({ id }) => id));
       const isDue = ({ sent_at }: StoredChannel) => sent_at > now || now - sent_at >= messageEveryMs;
       // What waits for a time must not stand before the alerts of other rules.

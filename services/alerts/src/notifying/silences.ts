@@ -5,6 +5,7 @@ import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { selectAmong } from "../select-devices.ts";
 import type { AlertStore, StoredAlert } from "../store/alert-store.ts";
+import { readOnChange } from "../store/read-on-change.ts";
 import type { RuleStore, StoredSilence } from "../store/rule-store.ts";
 
 const callMs = 5_000;
@@ -13,7 +14,7 @@ const callMs = 5_000;
 const batchSize = 1_000;
 
 export interface SilencesOptions {
-  readonly rules: Pick<RuleStore, "listSilences">;
+  readonly rules: Pick<RuleStore, "editionOf" | "listSilences">;
   readonly alerts: Pick<AlertStore, "listHeld" | "commit">;
   readonly devices: Pick<Client<typeof devices>, "selectDevices">;
   readonly clock: Clock;
@@ -22,6 +23,9 @@ export interface SilencesOptions {
 
 /** Keeps alerts from being sent while a silence lasts. */
 export function createSilences({ rules, alerts, devices, clock, signal }: SilencesOptions) {
+  const readSilences = readOnChange(rules, "silences", (until) =>
+    rules.listSilences({ limit: alertBounds.silences }, until),
+  );
   let active: readonly StoredSilence[] = [];
   /** Ids of those that held alerts were compared with; null after a start. */
   let compared: string | null = null;
@@ -46,7 +50,7 @@ export function createSilences({ rules, alerts, devices, clock, signal }: Silenc
   return {
     /** Reads which silences last. When others do than before, what they hold is looked at again. */
     async read(now: number): Promise<void> {
-      const all = await rules.listSilences({ limit: alertBounds.silences }, signal);
+      const all = await readSilences(signal);
       active = all.filter(({ from, until }) => from <= now && now < until);
       const ids = active.map(({ id }) => id).join();
       if (ids === compared) return;

@@ -112,6 +112,13 @@ export function createMongoRuleStore({ db, run }: MongoStore): RuleStore {
     async removeEnded(before, signal) {
       await run(signal, () => silences.deleteMany({ until: { $lt: before } }));
     },
+    async editionOf(kind, signal) {
+      const all = db.collection<{ _id: string; revision?: number; sent_at?: number }>(kind);
+      const rows = await run(signal, () =>
+        all.find({}, { signal }).project({ revision: 1, sent_at: 1 }).sort({ _id: 1 }).toArray(),
+      );
+      return rows.map(({ _id, revision, sent_at }) => [_id, revision, sent_at].join(" ")).join();
+    },
     async count(signal) {
       const [rulesCount, channelsCount, silencesCount] = await Promise.all(
         [rules, channels, silences].map((all) => run(signal, () => all.countDocuments({}, { signal }))),

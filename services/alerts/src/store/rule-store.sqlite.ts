@@ -45,6 +45,13 @@ export function createSqliteRuleStore(db: DatabaseSync, commits: GroupCommit): R
   const removeEnded = db.prepare("DELETE FROM silence WHERE until < ?");
   const count = db.prepare(`SELECT (SELECT count(*) FROM rule) AS rules,
     (SELECT count(*) FROM channel) AS channels, (SELECT count(*) FROM silence) AS silences`);
+  const edition = (row: string, table: string) =>
+    db.prepare(`SELECT group_concat(row) AS edition FROM (SELECT ${row} AS row FROM ${table} ORDER BY id)`);
+  const editions = {
+    rules: edition("id || ' ' || revision", "rule"),
+    channels: edition("id || ' ' || revision || ' ' || sent_at", "channel"),
+    silences: edition("id", "silence"),
+  };
 
   return {
     insertRule: (rule, most, signal) =>
@@ -74,6 +81,7 @@ export function createSqliteRuleStore(db: DatabaseSync, commits: GroupCommit): R
     listSilences: unlessAborted(({ after = "", limit }) => listSilences.all(after, limit).map(storedSilence)),
     removeSilence: (id, signal) => commits.run(() => removeSilence.run(id).changes === 1, signal),
     removeEnded: (before, signal) => commits.run(() => void removeEnded.run(before), signal),
+    editionOf: unlessAborted((kind) => String(editions[kind].get()?.edition ?? "")),
     count: unlessAborted(() => count.get() as Record<"rules" | "channels" | "silences", number>),
   };
 }

@@ -32,6 +32,8 @@ export interface StoredSilence extends Pick<Silence, "id" | "where" | "rule_ids"
   readonly created_at: number;
 }
 
+type RowKind = "rules" | "channels" | "silences";
+
 interface IdPage {
   readonly after?: string;
   readonly limit: number;
@@ -61,5 +63,7 @@ export interface RuleStore {
   /** Removes silences that ended before a time. */
   removeEnded(before: number, signal: AbortSignal): Promise<void>;
   /** How many there are of each. */
-  count(signal: AbortSignal): Promise<Record<"rules" | "channels" | "silences", number>>;
+  count(signal: AbortSignal): Promise<Record<RowKind, number>>;
+  /** Another text after each change of one of them. */
+  editionOf(kind: RowKind, signal: AbortSignal): Promise<string>;
 }

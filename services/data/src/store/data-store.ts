@@ -1,4 +1,5 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { emptyColumns, type RecordColumns } from "@devmesh/contracts/model/record-columns";
 import { native } from "@devmesh/contracts/mqtt";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { SeriesStore } from "./series-store.ts";
@@ -106,7 +107,7 @@ export interface FollowRequest {
 
 /** Records that follow. `next` moves past those that are not wanted. */
 export interface FollowedRecords {
-  readonly records: DataRecord[];
+  readonly records: RecordColumns;
   readonly next: number;
   /** Whether no record followed `next` when the page was read. */
   readonly atEnd: boolean;
@@ -114,6 +115,51 @@ export interface FollowedRecords {
 
 /** The most records that one page looks at. */
 export const maxFollowed = 10_000;
+
+/** Collects records until a page is full. */
+export class FollowedPage {
+  readonly records = emptyColumns();
+  readonly #limit: number;
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor({ limit, maxBytes }: Pick<FollowRequest, "limit" | "maxBytes">) {
+    this.#limit = limit;
+    this.#maxBytes = maxBytes;
+  }
+
+  get isFull(): boolean {
+    return this.records.ids.length >= this.#limit;
+  }
+
+  /** Adds a record, or returns false where it has no room; the first one always has. */
+  add(id: number, { time, topic, payload }: FollowedRecord): boolean {
+    if (this.isFull) return false;
+    const { ids, times, topics, messages, base64 } = this.records;
+    const isText = typeof payload === "string";
+    const message = isText
+      ? payload
+      : Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("base64");
+    this.#bytes += Buffer.byteLength(JSON.stringify([topic, message])) + bytesOfNumbers;
+    if (this.#bytes > this.#maxBytes && ids.length > 0) return false;
+    ids.push(id);
+    times.push(time);
+    topics.push(topic);
+    messages.push(message);
+    if (!isText) base64.push(id);
+    return true;
+  }
+}
+
+/** A record that {@link FollowedPage} takes; `time` is in Unix milliseconds, bytes are a payload that is no text. */
+interface FollowedRecord {
+  readonly time: number;
+  readonly topic: string;
+  readonly payload: string | Uint8Array;
+}
+
+/** The most JSON of a record's time and of its id, twice. */
+const bytesOfNumbers = 60;
 
 /** A record as queries return it; `payload` is UTF-8 where `encoding` is `text`. */
 export function dataRecord(

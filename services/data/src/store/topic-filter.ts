@@ -44,16 +44,28 @@ export interface FollowedTopics {
   matches(topic: string): boolean;
   /** `matches` as Perl regular expressions, one of which a topic must match. */
   readonly expressions: readonly string[];
+  /** Filters without a wildcard; relative, as all here. */
+  readonly names: readonly string[];
+  /** Patterns of SQLite's GLOB for the other filters: they match all that those do, and more. */
+  readonly globs: readonly string[];
 }
 
 /** The topics that valid filters (`TopicFilter`) relative to the records of a device match, of all devices. */
 export function followedTopics(filters: readonly string[]): FollowedTopics {
   const all = filters.map((filter) => ["db", "+", ...filter.split("/")]);
   const matchers = all.map((levels) => topicMatcher(levels.join("/")));
+  const isExact = (filter: string) => !/(^|\/)[+#]/.test(filter);
   return {
     matches: (topic) => matchers.some((matches) => matches(topic)),
     expressions: all.map(expressionOf),
+    names: filters.filter(isExact),
+    globs: filters.filter((filter) => !isExact(filter)).map(globOf),
   };
+}
+
+function globOf(filter: string): string {
+  const levels = filter.replace(/\/?#$/, "*").split("/");
+  return levels.map((level) => (level === "+" ? "*" : level.replace(/[[?]/g, "[$&]"))).join("/");
 }
 
 /** `#` also matches the level above it, except that of the device. */

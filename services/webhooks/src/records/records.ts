@@ -1,5 +1,6 @@
 import type { data as contract } from "@devmesh/contracts/data";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { recordsOf } from "@devmesh/contracts/model/record-columns";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import { createLeadership, type Leadership } from "@devmesh/service-kit/leadership";
@@ -169,12 +170,13 @@ class Follower {
       return data.followRecords({ ...asked, after: null }, call);
     });
     let bytes = 0;
-    const fitting = page.records.filter((record, at) => {
+    const found = recordsOf(page.records);
+    const fitting = found.filter((record, at) => {
       bytes += Buffer.byteLength(JSON.stringify(record)) + eventBytes;
       return at === 0 || bytes <= maxBatchBytes;
     });
     const last = fitting.at(-1);
-    const isCut = last !== undefined && fitting.length < page.records.length;
+    const isCut = last !== undefined && fitting.length < found.length;
     return {
       records: fitting,
       next: isCut ? String(last.id) : page.next,

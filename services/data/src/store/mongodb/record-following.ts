@@ -1,5 +1,6 @@
+import { emptyColumns } from "@devmesh/contracts/model/record-columns";
 import type { Filter } from "mongodb";
-import { type DataStore, type FollowedRecords, InvalidCursor, maxFollowed } from "../data-store.ts";
+import { type DataStore, FollowedPage, InvalidCursor, maxFollowed } from "../data-store.ts";
 import type { FairQueue } from "../fair-queue.ts";
 import { followedTopics } from "../topic-filter.ts";
 import {
@@ -9,7 +10,6 @@ import {
   recordIndexes,
   type StoredDocument,
 } from "./collections.ts";
-import { recordOf } from "./record-pages.ts";
 import type { Writer } from "./writer.ts";
 
 /** Reads on in the order of storing, by ids that are final. */
@@ -21,7 +21,7 @@ export function createRecordFollowing(
   return {
     async follow({ caller, after, topics, deviceIds, limit, maxBytes }, signal) {
       const visible = await writer.visible(signal);
-      if (after === null) return { records: [], next: visible, atEnd: true };
+      if (after === null) return { records: emptyColumns(), next: visible, atEnd: true };
       if (after > visible) throw new InvalidCursor("beyond the last record");
       const rest = { _id: { $gt: after, $lte: visible } };
       const [bound] = await queue.run(caller, signal, () =>
@@ -45,27 +45,26 @@ export function createRecordFollowing(
         }),
       };
       // A page of the largest records is read in parts, since it is cut by bytes.
-      const found: FollowedRecords["records"] = [];
-      let bytes = 0;
+      const page = new FollowedPage({ limit, maxBytes });
       let next = after;
       for (;;) {
-        const most = Math.min(partSize, limit - found.length);
+        const { records: found } = page;
+        const most = Math.min(partSize, limit - found.ids.length);
         if (most === 0) return { records: found, next, atEnd: false };
         const part = await queue.run(caller, signal, () =>
           run((options) =>
             records
               .find({ ...wanted, _id: { $gt: next, $lte: to } }, { ...options, hint: recordIndexes.id })
-              .project<RecordDocument>({ stream: 0, sequence: 0, weight: 0 })
+              .project<RecordDocument>({ stream: 0, sequence: 0, weight: 0, device: 0 })
               .sort({ _id: 1 })
               .limit(most)
               .toArray(),
           ),
         );
-        for (const record of part.map(recordOf)) {
-          bytes += Buffer.byteLength(JSON.stringify(record)) + 1;
-          if (bytes > maxBytes && found.length > 0) return { records: found, next, atEnd: false };
-          found.push(record);
-          next = record.id;
+        for (const { _id, time, topic, text = "", payload } of part) {
+          const record = { time: time.getTime(), topic, payload: payload?.value() ?? text };
+          if (!page.add(_id, record)) return { records: found, next, atEnd: false };
+          next = _id;
         }
         if (part.length < most) return { records: found, next: to, atEnd: to === visible };
       }
