@@ -98,6 +98,14 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     await deleteAll();
   });
 
+  test("a round of one replica beside a cut by another leaves a consumer in which the gap waits", async () => {
+    const { id } = await createdAlone(["offline"]);
+    await mesh.cutWithinRound(id);
+    expect(await mesh.waitingFor(id)).toBe(1);
+    await using _service = await mesh.startWithClock();
+    await deleteAll();
+  });
+
   test("three days of failures disable a webhook, whose consumer is gone; by hand it begins anew", async () => {
     const path = `/moved-${++counter}`;
     const since = Date.now() - 3 * day;

@@ -12,7 +12,11 @@ import { webhookEvents, webhooks } from "@devmesh/contracts/webhooks";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { createEventOutbox, type OutboxMessage } from "@devmesh/service-kit/events/event-outbox";
+import {
+  createEventOutbox,
+  type EventOutbox,
+  type OutboxMessage,
+} from "@devmesh/service-kit/events/event-outbox";
 import { createPublisher } from "@devmesh/service-kit/events/publisher";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { createClient } from "@devmesh/service-kit/rpc/client";
@@ -177,6 +181,15 @@ export async function openWebhooks(storeUrl?: string) {
   const ofWebhooks = await connect("webhooks");
   const outbox = createEventOutbox(ofWebhooks, {}, { maxBytes: 1024 ** 3 });
   const cloudEvents = createCloudEvents("https://mesh.example.com/api/v2");
+  const upkeepOver = (store: WebhookStore, ofReplica: EventOutbox) =>
+    createUpkeep({
+      store,
+      outbox: ofReplica,
+      events: cloudEvents,
+      metrics: createWebhooksMetrics(new Registry(), outbox, store),
+      clock: new AheadClock(new Date()),
+      log: ofWebhooks.log,
+    });
   return {
     broker,
     client,
@@ -208,14 +221,7 @@ export async function openWebhooks(storeUrl?: string) {
     async cutOften(id: string, times: number) {
       const store = await openStore(ownEnvironment.STORE_URL);
       try {
-        const upkeep = createUpkeep({
-          store,
-          outbox,
-          events: cloudEvents,
-          metrics: createWebhooksMetrics(new Registry(), outbox, store),
-          clock: new AheadClock(new Date()),
-          log: ofWebhooks.log,
-        });
+        const { cut } = upkeepOver(store, outbox);
         const signal = AbortSignal.timeout(60_000);
         const cuts: Promise<void>[] = [];
         let run = -1;
@@ -224,10 +230,30 @@ export async function openWebhooks(storeUrl?: string) {
           if (row === null) throw new Error("the webhook is gone");
           if (row.run === run) continue;
           run = row.run;
-          cuts.push(upkeep.cut(row, Date.now(), signal));
+          cuts.push(cut(row, Date.now(), signal));
         }
         await Promise.all(cuts);
         return { row: await store.find(id, signal), found: (await outbox.consumers()).get(id) };
+      } finally {
+        await store.close();
+      }
+    },
+    /** Cuts a webhook after another replica listed its consumer and before that one compares it with the row. */
+    async cutWithinRound(id: string) {
+      const store = await openStore(ownEnvironment.STORE_URL);
+      try {
+        const signal = AbortSignal.timeout(60_000);
+        const replica = upkeepOver(store, outbox);
+        const other = upkeepOver(store, {
+          ...outbox,
+          async consumers() {
+            const listed = await outbox.consumers();
+            const row = await store.find(id, signal);
+            if (row !== null) await replica.cut(row, Date.now(), signal);
+            return listed;
+          },
+        });
+        await other.run(signal);
       } finally {
         await store.close();
       }

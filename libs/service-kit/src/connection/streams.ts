@@ -1,5 +1,6 @@
 import {
   type ConsumerConfig,
+  type ConsumerInfo,
   DiscardPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
@@ -198,18 +199,18 @@ async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
   });
 }
 
-/** Creates or updates a durable consumer; safe in several replicas at once. */
+/** Creates or updates a durable consumer; safe in several replicas at once. Resolves to what the broker has then. */
 export async function ensureConsumer(
   bus: Bus,
   stream: string,
   config: Partial<ConsumerConfig> & { readonly durable_name: string },
-): Promise<void> {
-  await onceAvailable(bus, async (manager) => {
+): Promise<ConsumerInfo> {
+  return await onceAvailable(bus, async (manager) => {
     try {
-      await manager.consumers.add(stream, config);
+      return await manager.consumers.add(stream, config);
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== consumerAlreadyExists) throw error;
-      await manager.consumers.update(stream, config.durable_name, config);
+      return await manager.consumers.update(stream, config.durable_name, config);
     }
   });
 }
@@ -221,10 +222,10 @@ const noSuitablePeers = 10_005;
 const availableWithinMs = 30_000;
 
 /** Repeats `work` while JetStream is starting, has no leader or too few servers; a refusal rejects at once. */
-async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Promise<void>): Promise<void> {
+async function onceAvailable<T>(bus: Bus, work: (manager: JetStreamManager) => Promise<T>): Promise<T> {
   const manager = await streamManager(bus);
   const giveUpAt = systemClock.monotonicMs() + availableWithinMs;
-  await retry(() => work(manager), {
+  return await retry(() => work(manager), {
     firstMs: 250,
     longestMs: 250,
     isRetried(error) {

@@ -40,6 +40,8 @@ export interface WantedConsumer {
 
 /** A consumer as the broker has it. */
 export interface FoundConsumer {
+  /** When the broker made it, as a time with nanoseconds: another one than that of its predecessor. */
+  readonly createdAt: string;
   readonly run: number;
   readonly revision: number;
   /** Since when its receiver may have missed something, as an ISO time; null once that was published. */
@@ -66,8 +68,11 @@ export interface EventOutbox {
   /** Bytes of what waits as a share of the most. */
   fill(): Promise<number>;
   consumers(): Promise<ReadonlyMap<string, FoundConsumer>>;
-  /** Makes or changes a consumer. With `gapFrom` its {@link FoundConsumer.gapFrom} is that. */
-  put(wanted: WantedConsumer, gapFrom: string | null): Promise<void>;
+  /**
+   * Makes or changes a consumer. With `gapFrom` its {@link FoundConsumer.gapFrom} is that. Resolves to its
+   * {@link FoundConsumer.createdAt}.
+   */
+  put(wanted: WantedConsumer, gapFrom: string | null): Promise<string>;
   /** Removes a consumer and what waits for it; also one that is not there. */
   remove(id: string): Promise<void>;
   /** Stores a message for one consumer. Throws `unavailable` unless it is stored. */
@@ -139,12 +144,12 @@ export function createEventOutbox(
     async consumers() {
       const manager = await streamManager(bus);
       const found = new Map<string, FoundConsumer>();
-      for await (const { name, config, num_pending, num_ack_pending, ack_floor } of manager.consumers.list(
-        stream,
-      )) {
+      for await (const consumer of manager.consumers.list(stream)) {
+        const { name, created, config, num_pending, num_ack_pending, ack_floor } = consumer;
         const { run, revision, gap } = config.metadata ?? {};
         const waiting = num_pending + num_ack_pending;
         found.set(name, {
+          createdAt: created,
           run: Number(run),
           revision: Number(revision),
           gapFrom: gap || null,
@@ -158,7 +163,7 @@ export function createEventOutbox(
 
     async put(wanted, gapFrom) {
       const { id, run, revision } = wanted;
-      await ensureConsumer(bus, stream, {
+      const { created } = await ensureConsumer(bus, stream, {
         durable_name: id,
         filter_subjects: filtersOf(wanted),
         ack_policy: AckPolicy.Explicit,
@@ -168,6 +173,7 @@ export function createEventOutbox(
         max_ack_pending: maxPutOff,
         metadata: { run: String(run), revision: String(revision), gap: gapFrom ?? "" },
       });
+      return created;
     },
 
     async remove(id) {

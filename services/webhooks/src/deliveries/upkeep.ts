@@ -46,12 +46,15 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
   /** One change of consumers at a time: one that was read earlier must not undo a later one. */
   const turns = new Semaphore({ permits: 1 });
 
-  /** The metadata of the consumer say that the gap is to be published, so that a crash between the two loses none. */
-  async function publishGap(webhook: StoredWebhook, from: string): Promise<void> {
+  /**
+   * The metadata of the consumer say that the gap is to be published, so that a crash between the two loses none. One
+   * that another replica made since then has not received the gap of the former.
+   */
+  async function publishGap(webhook: StoredWebhook, from: string, consumer: string): Promise<void> {
     const until = clock.now().toISOString();
     const event = events.of({ id: randomUUID(), type: "devmesh.gap", time: until, data: { from, until } });
     const delivery: WebhookDelivery = { event, format: "cloudevents" };
-    await outbox.publish(webhook.id, JSON.stringify(delivery), `gap-${webhook.id}-${webhook.run}-${from}`);
+    await outbox.publish(webhook.id, JSON.stringify(delivery), `gap-${webhook.id}-${consumer}-${from}`);
     await outbox.put(wantedConsumer(webhook), null);
   }
 
@@ -73,16 +76,17 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
     }
     if (found === undefined && clock.now().getTime() - webhook.run_at < beginMs) return;
     let gapFrom = found?.gapFrom ?? null;
+    let consumer = found?.createdAt ?? "";
     if (found === undefined || found.run !== run) {
       if (found !== undefined) await outbox.remove(id);
       const since = webhook.gap_from ?? webhook.last_success_at ?? webhook.created_at;
       gapFrom = new Date(since).toISOString();
-      await outbox.put(wantedConsumer(webhook), gapFrom);
+      consumer = await outbox.put(wantedConsumer(webhook), gapFrom);
       log.warn({ webhook: id }, "what waited for a webhook is gone");
     } else if (found.revision < edition) {
       await update(webhook, gapFrom);
     }
-    if (gapFrom !== null) await publishGap(webhook, gapFrom);
+    if (gapFrom !== null) await publishGap(webhook, gapFrom, consumer);
   }
 
   /** Matches a webhook as it is stored by then. */
