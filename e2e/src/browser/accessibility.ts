@@ -28,3 +28,17 @@ export async function seriousViolations(page: Page, rules: "all" | "colour" = "a
       return `${id} (${help}): ${elements.join("; ")}`;
     });
 }
+
+/** What {@link seriousViolations} finds in the dark theme and in the light one, into which the page follows the system. */
+export async function violationsInBothThemes(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const [colorScheme, rules] of [
+    ["dark", "colour"],
+    ["light", "all"],
+  ] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+    for (const violation of await seriousViolations(page, rules)) found.push(`${colorScheme}: ${violation}`);
+  }
+  return found;
+}

@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { seriousViolations } from "./accessibility.ts";
+import { violationsInBothThemes } from "./accessibility.ts";
 
 /** Widths of windows that each view is measured in: a phone, a tablet, and with a navigation of icons and of words. */
 const widths = [390, 768, 820, 1280];
@@ -9,12 +9,7 @@ const widths = [390, 768, 820, 1280];
  * accessibility, and the faults of {@link layoutFaults}. The page then has its former size again.
  */
 export async function viewFaults(page: Page): Promise<string[]> {
-  const faults: string[] = [];
-  for (const colorScheme of ["dark", "light"] as const) {
-    await page.emulateMedia({ colorScheme });
-    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
-    for (const violation of await seriousViolations(page)) faults.push(`${colorScheme}: ${violation}`);
-  }
+  const faults = await violationsInBothThemes(page);
   const before = page.viewportSize() ?? { width: 1280, height: 800 };
   for (const width of widths) {
     await page.setViewportSize({ width, height: 844 });
