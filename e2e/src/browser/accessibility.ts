@@ -29,7 +29,7 @@ export async function seriousViolations(page: Page, rules: "all" | "colour" = "a
     });
 }
 
-/** What {@link seriousViolations} finds in the dark theme and in the light one, into which the page follows the system. */
+/** What {@link seriousViolations} finds in the dark theme and in the light one; the page follows the system's. */
 export async function violationsInBothThemes(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const [colorScheme, rules] of [
