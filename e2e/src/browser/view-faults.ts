@@ -24,10 +24,7 @@ export async function viewFaults(page: Page): Promise<string[]> {
  * scrolls sideways, content that is wider than its box, and a text that is cut without a `title` that has it whole.
  */
 export async function layoutFaults(page: Page): Promise<string[]> {
-  // Widths are measured in a frame, and what follows from them is drawn in the next ones.
-  await page.evaluate(async () => {
-    for (let frames = 0; frames < 4; frames++) await new Promise(requestAnimationFrame);
-  });
+  await drawn(page);
   return await page.evaluate(() => {
     const overhang = ({ scrollWidth, clientWidth }: Element) => scrollWidth - clientWidth;
     const isSeen = (box: Element) =>
@@ -54,5 +51,12 @@ export async function layoutFaults(page: Page): Promise<string[]> {
     const { documentElement: page } = document;
     if (overhang(page) > 0) faults.unshift(`${innerWidth} px: the page is ${overhang(page)} px too wide`);
     return faults;
+  });
+}
+
+/** Waits until the page has drawn itself: widths are measured in a frame, and their effects drawn in the next ones. */
+export async function drawn(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    for (let frames = 0; frames < 4; frames++) await new Promise(requestAnimationFrame);
   });
 }

@@ -1,7 +1,13 @@
 import { executablesOnPath, isExecutable } from "@devmesh/launcher/nats-server/path-search";
 
-/** Names of Chromium and its relatives; the first that is found is taken. */
-const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"] as const;
+/** Names of Chromium and its relatives; the first that is found is taken. The one without windows computes least. */
+const names = [
+  "chromium-headless-shell",
+  "chromium",
+  "chromium-browser",
+  "google-chrome",
+  "google-chrome-stable",
+] as const;
 
 /** Why suites in a browser are skipped where {@link findChromium} answers null. */
 export const withoutChromium = `no CHROMIUM_BIN, and no ${names.join(", ")} on PATH`;

@@ -19,7 +19,7 @@ describe("Chromium is looked up", () => {
     expect(await findChromium({ CHROMIUM_BIN: own, PATH: join(folder.path, "bin") })).toBe(own);
   });
 
-  test("on PATH by the names that packages give it, Chromium before Chrome", async () => {
+  test("on PATH by the names that packages give it, first the one without windows, last Chrome", async () => {
     await using folder = await tempFolder();
     const [first, second] = [join(folder.path, "first"), join(folder.path, "second")];
     const PATH = [first, second].join(delimiter);
@@ -29,6 +29,8 @@ describe("Chromium is looked up", () => {
     const chromium = await file(join(second, "chromium-browser"), 0o755);
     expect(await findChromium({ PATH })).toBe(chromium);
     expect(await findChromium({ CHROMIUM_BIN: "", PATH })).toBe(chromium);
+    const withoutWindows = await file(join(second, "chromium-headless-shell"), 0o755);
+    expect(await findChromium({ PATH })).toBe(withoutWindows);
   });
 
   test("but not where CHROMIUM_BIN names something that cannot be run: that is an error, not an absence", async () => {
