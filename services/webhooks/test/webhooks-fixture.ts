@@ -1,3 +1,4 @@
+import { readdir, readFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -111,6 +112,14 @@ async function openStore(storeUrl: string): Promise<WebhookStore> {
   const url = parseStoreUrl(storeUrl);
   if (url.kind === "sqlite") return openSqliteWebhookStore(url.path);
   return await openMongoWebhookStore(url, AbortSignal.timeout(10_000));
+}
+
+/** All files below a folder, as text. */
+async function contentsOf(folder: string): Promise<string> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const read = files.map(({ parentPath, name }) => readFile(join(parentPath, name), "latin1"));
+  return (await Promise.all(read)).join("\n");
 }
 
 /** A broker with fakes of `devices` and `data`, and processes of the service over one store. */
@@ -254,6 +263,17 @@ export async function openWebhooks(storeUrl?: string) {
           },
         });
         await other.run(signal);
+      } finally {
+        await store.close();
+      }
+    },
+    /** What the broker and the store of the service hold, as text. */
+    async atRest(): Promise<string> {
+      const contents = await Promise.all([broker.storeDir, folder.path].map(contentsOf));
+      if (storeUrl === undefined) return contents.join("\n");
+      const store = await openStore(storeUrl);
+      try {
+        return [...contents, JSON.stringify(await store.list(AbortSignal.timeout(10_000)))].join("\n");
       } finally {
         await store.close();
       }
