@@ -16,6 +16,11 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 
 const services = serviceNames.toSorted();
 
+/** Of a mesh that is only started and ended: half of what a start costs is its services. */
+const twoServices = services
+  .filter((name) => name !== "keys" && name !== "gateway")
+  .flatMap((name) => ["--without", name]);
+
 /** Process ids of all that runs of a mesh, the launcher included. */
 async function pidsOf(mesh: LaunchedMesh): Promise<number[]> {
   const { pid, nats_server, services: running } = await mesh.parts();
@@ -255,7 +260,7 @@ describe("nothing is left running", () => {
     await nothingIsLeft(mesh, pids);
     expect(existsSync(join(dataDir, "mesh.json"))).toBe(false);
     await mesh.stop();
-    await using again = await startMesh({ dataDir });
+    await using again = await startMesh({ dataDir, args: twoServices });
     expect(again.masterKey).toBe(mesh.masterKey);
     expect(again.output()).not.toContain(mesh.masterKey);
     await expectEndsWithLauncher(again);
@@ -270,12 +275,12 @@ describe("nothing is left running", () => {
   }
 
   test("after SIGKILL of run.mjs", async () => {
-    await using mesh = await startMesh({ through: "run.mjs" });
+    await using mesh = await startMesh({ through: "run.mjs", args: twoServices });
     await expectEndsWithLauncher(mesh);
   }, 150_000);
 
   test("after SIGTERM of npm, which does not pass it on", async () => {
-    const mesh = await startMesh({ through: "npm" });
+    const mesh = await startMesh({ through: "npm", args: twoServices });
     const pids = await pidsOf(mesh);
     mesh.process.kill("SIGTERM");
     await nothingIsLeft(mesh, pids);
@@ -311,14 +316,14 @@ describe("nothing is left running", () => {
   test("of a mesh whose folder is taken over after a crash, and after a second Ctrl-C, which does not wait", async () => {
     await using folder = await tempFolder();
     const dataDir = join(folder.path, "data");
-    const crashed = await startMesh({ dataDir });
+    const crashed = await startMesh({ dataDir, args: twoServices });
     const pids = await pidsOf(crashed);
     crashed.process.kill("SIGKILL");
     await crashed.ended();
     // At once, while what the crash left is still about to end, and on the same ports.
     const { http, mqtt, nats } = crashed.ports;
     const env = { PORT: String(http), MQTT_PORT: String(mqtt), NATS_PORT: String(nats) };
-    await using next = await startMesh({ dataDir, env });
+    await using next = await startMesh({ dataDir, env, args: twoServices });
     expect(await survivors(pids)).toEqual([]);
     expect(next.masterKey).toBe(crashed.masterKey);
     await crashed.stop();
