@@ -76,6 +76,12 @@ export class NoMasterKey extends Error {
   }
 }
 
+/** Whether the same request may succeed later. */
+export function mayPass(error: Error): boolean {
+  if (error instanceof NoMasterKey) return false;
+  return !(error instanceof ApiProblem) || error.status >= 500 || error.status === 429;
+}
+
 /** A response that does not match the contract: the server has another release. `cause` has the difference. */
 export class UnexpectedAnswer extends Error {
   override readonly name = "UnexpectedAnswer";

@@ -1,8 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { ChevronsUpDown, KeyRound } from "lucide-react";
 import { Suspense, useEffect, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
+import { useReading } from "../api/use-reading.ts";
 import { lazyView } from "../components/lazy-view.ts";
 import styles from "./shell.module.css";
 
@@ -43,7 +43,7 @@ export function Account() {
 /** Name of the master key that began the session. */
 function useKeyName(): string {
   const api = useApi();
-  const { data } = useQuery({
+  const { data } = useReading({
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
   });

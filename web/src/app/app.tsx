@@ -3,7 +3,8 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { createApiClient } from "../api/api-client.ts";
 import { ApiContext } from "../api/api-context.tsx";
-import { ApiProblem, NoMasterKey } from "../api/api-problem.ts";
+import { ApiProblem, mayPass } from "../api/api-problem.ts";
+import { repeatInterval } from "../api/use-reading.ts";
 import { LiveUpdates } from "../live/live-updates.tsx";
 import { updateCache } from "./apply-frames.ts";
 import { type BrowserSession, SessionProvider, useSession } from "./session.tsx";
@@ -75,6 +76,7 @@ export function createQueryClient(): QueryClient {
         networkMode: "always",
         staleTime: Number.POSITIVE_INFINITY,
         refetchOnWindowFocus: false,
+        refetchInterval: ({ state }) => repeatInterval(state),
         retry: (failures, error) => failures < 3 && mayPass(error),
         retryDelay: (failures, error) =>
           (error instanceof ApiProblem ? error.retryAfterMs : null) ??
@@ -82,9 +84,4 @@ export function createQueryClient(): QueryClient {
       },
     },
   });
-}
-
-function mayPass(error: Error): boolean {
-  if (error instanceof NoMasterKey) return false;
-  return !(error instanceof ApiProblem) || error.status >= 500 || error.status === 429;
 }

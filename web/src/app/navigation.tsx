@@ -141,8 +141,8 @@ const mostShown = 999;
 
 /** How many alerts fire that nobody has acknowledged; nothing for none, and a question mark if that is not known. */
 function FiringBadge() {
-  const { data, isError } = useAlertSummary();
-  if (isError)
+  const { data, error } = useAlertSummary();
+  if (error !== null)
     return (
       <span className={styles.badge}>
         ?<VisuallyHidden> what fires is not known</VisuallyHidden>

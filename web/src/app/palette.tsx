@@ -1,6 +1,5 @@
 import { Kbd, Modal } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import {
   Bookmark,
   ChartLine,
@@ -15,6 +14,7 @@ import { type KeyboardEvent, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
+import { useReading } from "../api/use-reading.ts";
 import { StateDot } from "../components/state.tsx";
 import { showToast } from "../components/toast.tsx";
 import { addressOf, useSavedViews } from "../features/devices/shared/saved-views.ts";
@@ -161,7 +161,7 @@ function useGroups(typed: string): readonly PaletteGroup[] {
   const [, navigate] = useLocation();
   const views = useSavedViews();
   const [searched] = useDebouncedValue(typed, typingMs);
-  const { data: devices = [] } = useQuery({
+  const { data: devices = [] } = useReading({
     queryKey: [...queryKeys.foundDevices, searched],
     queryFn: ({ signal }) =>
       api.call("listDevices", { query: { limit: mostDevices, filter: searched }, signal }),

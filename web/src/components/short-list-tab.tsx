@@ -1,8 +1,8 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import type { UseQueryResult } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
+import type { Reading } from "../api/use-reading.ts";
 import { Card } from "./card.tsx";
 import { Confirmation } from "./confirmation.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
@@ -39,7 +39,7 @@ interface ShortListTabProps<T> {
   readonly title: string;
   /** What a row is, as in "key". */
   readonly noun: string;
-  readonly query: UseQueryResult<readonly T[]>;
+  readonly query: Reading<readonly T[]>;
   readonly filterPlaceholder: string;
   /** The texts of a row that the filter searches. A constant function. */
   readonly textsOf: (row: T) => readonly (string | null)[];

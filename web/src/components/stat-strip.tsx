@@ -1,4 +1,4 @@
-import { Paper } from "@mantine/core";
+import { Paper, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import styles from "./stat-strip.module.css";
@@ -6,6 +6,7 @@ import styles from "./stat-strip.module.css";
 /** Properties of {@link Stat}. */
 interface StatProps {
   readonly term: string;
+  /** Null where it is not known. */
   readonly value: ReactNode;
   /** Beside the value: its unit, or what it is a part of. */
   readonly unit?: ReactNode;
@@ -69,10 +70,17 @@ export function Stat({ term, value, unit, aside, href, choice, state, children }
           </span>
         )}
       </dt>
-      <dd className={styles.value} data-state={state}>
-        {value}
-        {unit !== undefined && <span className={styles.unit}> {unit}</span>}
-      </dd>
+      {value === null ? (
+        <dd className={styles.value} data-state="none">
+          <span aria-hidden="true">–</span>
+          <VisuallyHidden>not known</VisuallyHidden>
+        </dd>
+      ) : (
+        <dd className={styles.value} data-state={state}>
+          {value}
+          {unit !== undefined && <span className={styles.unit}> {unit}</span>}
+        </dd>
+      )}
       {children !== undefined && <dd className={styles.course}>{children}</dd>}
     </div>
   );

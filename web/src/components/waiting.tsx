@@ -13,3 +13,13 @@ export function Waiting({ rows = 6 }: { readonly rows?: number }) {
     </div>
   );
 }
+
+/** The shape of a figure of a table that is not known yet. */
+export function WaitingFigure() {
+  return (
+    <>
+      <span className={styles.figure} aria-hidden="true" />
+      <VisuallyHidden>not known yet</VisuallyHidden>
+    </>
+  );
+}

@@ -1,7 +1,6 @@
 import { type Alert, meshRuleId } from "@devmesh/contracts/model/alert";
 import { Button, Group, Text, Textarea } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useQuery } from "@tanstack/react-query";
 import { BellOff, Check } from "lucide-react";
 import { useEffect, useEffectEvent, useMemo, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
@@ -9,6 +8,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { Columns } from "../../components/columns.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
@@ -175,11 +175,11 @@ function Moment({ at }: { readonly at: string }) {
 /** Who has the key or the session of an id, as far as it is known. */
 function KeyName({ id }: { readonly id: string | null }) {
   const api = useApi();
-  const { data: keys } = useQuery({
+  const { data: keys } = useReading({
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
   });
-  const { data: sessions } = useQuery({
+  const { data: sessions } = useReading({
     queryKey: queryKeys.sessions,
     queryFn: ({ signal }) => api.call("listSessions", { signal }),
   });

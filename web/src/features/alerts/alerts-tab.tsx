@@ -117,7 +117,7 @@ export function AlertsTab() {
         onRetry={() => void refetch()}
         isPending={isPending}
         empty={
-          data?.length === 0 ? (
+          (data ?? []).length === 0 ? (
             isNarrowed ? (
               <EmptyState
                 Icon={Bell}

@@ -73,19 +73,22 @@ interface FiringProps {
 }
 
 function Firing({ error, onRetry, count, isMore = false, href, children }: FiringProps) {
-  // Nothing would look as if nothing fired.
-  if (error !== null) return <Failure error={error} title="What fires could not be read" onRetry={onRetry} />;
-  if (count === 0) return null;
   return (
-    <Card
-      title={count === 1 ? "1 alert fires" : `${countText(count)}${isMore ? " or more" : ""} alerts fire`}
-      actions={<MoreLink href={href}>All</MoreLink>}
-      flush
-    >
-      <ul className={styles.firing} aria-label="Firing alerts">
-        {children}
-      </ul>
-    </Card>
+    <>
+      {/* Nothing would look as if nothing fired. */}
+      <Failure error={error} title="What fires could not be read" onRetry={onRetry} />
+      {count > 0 && (
+        <Card
+          title={count === 1 ? "1 alert fires" : `${countText(count)}${isMore ? " or more" : ""} alerts fire`}
+          actions={<MoreLink href={href}>All</MoreLink>}
+          flush
+        >
+          <ul className={styles.firing} aria-label="Firing alerts">
+            {children}
+          </ul>
+        </Card>
+      )}
+    </>
   );
 }
 

@@ -1,10 +1,11 @@
 import type { Alert, AlertSummary } from "@devmesh/contracts/model/alert";
 import type { AlertRule, Severity } from "@devmesh/contracts/model/rule";
 import type { Silence } from "@devmesh/contracts/model/silence";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { z } from "zod";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 
 /** How often rules, channels and silences are read while they are shown, in milliseconds: no frame reports them. */
 const readMs = 30_000;
@@ -23,7 +24,7 @@ interface AlertSelection {
 /** How much fires, by severity and rule; read again when a frame reports an alert. */
 export function useAlertSummary() {
   const api = useApi();
-  return useQuery<AlertSummary>({
+  return useReading<AlertSummary>({
     queryKey: queryKeys.alertSummary,
     queryFn: ({ signal }) => api.call("summarizeAlerts", { signal }),
   });
@@ -32,7 +33,7 @@ export function useAlertSummary() {
 /** The newest alerts of a selection, at most `limit`; read again when a frame reports an alert. */
 export function useAlerts(selection: AlertSelection, limit = mostListed) {
   const api = useApi();
-  return useQuery<readonly Alert[]>({
+  return useReading<readonly Alert[]>({
     queryKey: [...queryKeys.alerts, selection, limit],
     queryFn: ({ signal }) => api.call("listAlerts", { query: { ...selection, limit }, signal }),
     staleTime: 0,
@@ -43,7 +44,7 @@ export function useAlerts(selection: AlertSelection, limit = mostListed) {
 /** One alert; frames keep it current. */
 export function useAlert(id: string) {
   const api = useApi();
-  return useQuery<Alert>({
+  return useReading<Alert>({
     queryKey: queryKeys.alert(id),
     queryFn: ({ signal }) => api.call("readAlert", { params: { id }, signal }),
     staleTime: 0,
@@ -53,7 +54,7 @@ export function useAlert(id: string) {
 /** All rules, oldest first. */
 export function useRules() {
   const api = useApi();
-  return useQuery<readonly AlertRule[]>({
+  return useReading<readonly AlertRule[]>({
     queryKey: queryKeys.rules,
     queryFn: ({ signal }) => api.call("listRules", { query: {}, signal }),
     staleTime: 0,
@@ -64,7 +65,7 @@ export function useRules() {
 /** One rule; not read unless `enabled`. */
 export function useRule(id: string, { enabled }: { readonly enabled: boolean } = { enabled: true }) {
   const api = useApi();
-  return useQuery<AlertRule>({
+  return useReading<AlertRule>({
     queryKey: queryKeys.rule(id),
     queryFn: ({ signal }) => api.call("readRule", { params: { id }, signal }),
     staleTime: 0,
@@ -75,7 +76,7 @@ export function useRule(id: string, { enabled }: { readonly enabled: boolean } =
 /** All channels, oldest first. */
 export function useChannels() {
   const api = useApi();
-  return useQuery({
+  return useReading({
     queryKey: queryKeys.channels,
     queryFn: ({ signal }) => api.call("listChannels", { query: {}, signal }),
     staleTime: 0,
@@ -86,7 +87,7 @@ export function useChannels() {
 /** All silences, oldest first, those that ended within 7 days among them. */
 export function useSilences() {
   const api = useApi();
-  return useQuery<readonly Silence[]>({
+  return useReading<readonly Silence[]>({
     queryKey: queryKeys.silences,
     queryFn: ({ signal }) => api.call("listSilences", { query: {}, signal }),
     staleTime: 0,

@@ -1,9 +1,10 @@
 import type { Board, BoardPanel } from "@devmesh/contracts/model/board";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 
 /** How often boards are read while they are shown, in milliseconds: no frame reports them. */
 const readAgainMs = 15_000;
@@ -37,7 +38,7 @@ interface UsedBoard {
 /** The boards, oldest first. */
 export function useBoards() {
   const api = useApi();
-  return useQuery({
+  return useReading({
     queryKey: queryKeys.boards,
     queryFn: ({ signal }) => api.call("listBoards", { signal }),
     staleTime: 0,
@@ -50,7 +51,7 @@ export function useBoard(id: string): UsedBoard {
   const api = useApi();
   const queries = useQueryClient();
   const queryKey = queryKeys.board(id);
-  const query = useQuery({
+  const query = useReading({
     queryKey,
     queryFn: ({ signal }) => api.call("readBoard", { params: { id }, signal }),
     staleTime: 0,

@@ -1,7 +1,7 @@
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";
-import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
@@ -30,7 +30,7 @@ const textsOf = ({ id, email }: ListedCustomer) => [email, id];
 /** Customers: invited by e-mail, confirmed or not, removed. */
 export function CustomersTab() {
   const api = useApi();
-  const query = useQuery({
+  const query = useReading({
     queryKey: queryKeys.customers,
     queryFn: ({ signal }) => api.call("listCustomers", { signal }),
   });

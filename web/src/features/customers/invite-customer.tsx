@@ -1,9 +1,10 @@
 import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import { Code, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { FormDialog } from "../../components/form-dialog.tsx";
 
 /** Asks for the address of a customer and sends the invitation. */
@@ -21,7 +22,7 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
       api.call("registerCustomer", { query: { email: EmailAddress.parse(email) } }),
     onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.customers }),
   });
-  const delivery = useQuery({
+  const delivery = useReading({
     queryKey: queryKeys.mailDelivery,
     queryFn: async ({ signal }) => (await api.call("readMesh", { signal })).mail_delivery ?? null,
   });

@@ -3,10 +3,11 @@ import type { DeviceCondition } from "@devmesh/contracts/model/device-condition"
 import type { Json } from "@devmesh/contracts/model/json";
 import { membersOf } from "@devmesh/contracts/model/json-pointer";
 import { valueLabelOf } from "@devmesh/contracts/model/value-labels";
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { PlacedSeries } from "./series-sizes.ts";
 import type { NumericSeries } from "./topic-numbers.ts";
 
@@ -45,7 +46,7 @@ export function useChosenDevices(
   enabled = true,
 ): readonly ChosenDevice[] | undefined {
   const api = useApi();
-  const found = useQuery({
+  const found = useReading({
     queryKey: [...queryKeys.devicesWhere, where],
     enabled: enabled && where !== undefined,
     refetchInterval: readAgainMs,
@@ -62,7 +63,7 @@ export function useChosenDevices(
     combine: (results) =>
       results.some(({ isPending }) => isPending) ? undefined : results.flatMap(({ data }) => data ?? []),
   });
-  const devices = where === undefined ? read : found.isError ? none : found.data;
+  const devices = where === undefined ? read : found.error !== null ? none : found.data;
   return useMemo(() => devices?.map(({ id, name, shadow: { tags } }) => ({ id, name, tags })), [devices]);
 }
 

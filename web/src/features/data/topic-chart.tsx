@@ -1,10 +1,10 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { valueLabelOf } from "@devmesh/contracts/model/value-labels";
 import { Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
 import { countText } from "../../components/number-text.ts";
@@ -190,7 +190,7 @@ function nameOf({ label, series }: PlacedSeries): string {
 function useTags(topic: string) {
   const api = useApi();
   const id = topic.split("/")[1] ?? "";
-  const { data } = useQuery({
+  const { data } = useReading({
     queryKey: queryKeys.device(id),
     queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
     enabled: id !== "",

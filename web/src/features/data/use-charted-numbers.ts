@@ -1,8 +1,9 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { useDataFrames } from "../../live/use-data-frames.ts";
 import { type ChartedNumbers, chartRecords, type RecordChart } from "./charted-records.ts";
@@ -45,7 +46,7 @@ export function useChartedNumbers(range: ChartedRange): UsedNumbers {
   const [now, setNow] = useState(Date.now);
   const current = useRef<RecordChart | null>(null);
   const queryKey = [...queryKeys.numbers, { ...selection, lastMs, mostRecords }];
-  const query = useQuery({
+  const query = useReading({
     queryKey,
     queryFn: async ({ signal }) => {
       for (;;) {

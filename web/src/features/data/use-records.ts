@@ -1,7 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { useDataFrames } from "../../live/use-data-frames.ts";
 import { emptyList, type RecordList, withRecords } from "./record-list.ts";
@@ -27,7 +28,7 @@ export function useRecords(selection: RecordChoice, live: boolean): Records {
   const queries = useQueryClient();
   const queryKey = useMemo(() => [...queryKeys.records, selection], [selection]);
   const held = () => queries.getQueryData<RecordList>(queryKey) ?? emptyList;
-  const { data, error, isPending, isFetching, refetch } = useQuery({
+  const { data, error, isPending, isFetching, refetch } = useReading({
     queryKey,
     queryFn: async ({ signal }) => {
       const { records, hasEarlier } = await readEarlier(api, selection, null, signal);

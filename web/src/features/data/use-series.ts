@@ -1,10 +1,11 @@
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { SeriesAnswer, SeriesFunction } from "@devmesh/contracts/model/series";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import type { z } from "zod";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { ChartRange } from "./chart-view.ts";
 import type { DeviceChoice, SeriesPlace } from "./device-choice.ts";
 
@@ -29,7 +30,7 @@ export interface SeriesOfDevices extends Pick<z.output<typeof SeriesAnswer>, "ev
 export function useSeries(request: SeriesRequest, enabled = true) {
   const api = useApi();
   const { where, device_ids, topic, pointer, fn, range, zoom = null } = request;
-  return useQuery({
+  return useReading({
     queryKey: [...queryKeys.series, request],
     enabled,
     placeholderData: keepPreviousData,

@@ -1,8 +1,8 @@
 import { membersOf } from "@devmesh/contracts/model/json-pointer";
-import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { ChartRange } from "./chart-view.ts";
 import { askedOfSpans, spanNumbers } from "./span-numbers.ts";
 import type { TopicNumbers } from "./topic-numbers.ts";
@@ -29,7 +29,7 @@ export function useWholeNumbers({ topic, names, from, to, lastMs = null, enabled
   const api = useApi();
   const [, device = "", ...levels] = topic.split("/");
   const below = levels.join("/");
-  return useQuery({
+  return useReading({
     queryKey: [...queryKeys.wholeNumbers, topic, names, from, to, lastMs],
     enabled,
     ...(to === null && { refetchInterval: readAgainMs }),

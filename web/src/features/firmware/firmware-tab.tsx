@@ -2,11 +2,11 @@ import type { DeviceFacets } from "@devmesh/contracts/model/device-facets";
 import type { Firmware } from "@devmesh/contracts/model/firmware";
 import type { Job } from "@devmesh/contracts/model/job";
 import { Anchor, Button, Progress, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { useBackgroundWork } from "../../components/background-work.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
@@ -34,7 +34,7 @@ export function FirmwareTab() {
   const api = useApi();
   const query = useFirmware();
   const { data: jobs = [] } = useJobs();
-  const facets = useQuery({
+  const facets = useReading({
     queryKey: [...queryKeys.deviceFacets, "versions"],
     queryFn: ({ signal }) => api.call("facetDevices", { query: { facets: ["version"] }, signal }),
     staleTime: 0,

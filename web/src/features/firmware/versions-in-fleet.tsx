@@ -1,8 +1,8 @@
 import type { DeviceFacets, FacetValue } from "@devmesh/contracts/model/device-facets";
 import type { Firmware } from "@devmesh/contracts/model/firmware";
 import { Anchor, Text } from "@mantine/core";
-import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "wouter";
+import type { Reading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -16,7 +16,7 @@ const mostListed = 20;
 /** Properties of {@link VersionsInFleet}. */
 interface VersionsInFleetProps {
   readonly files: readonly Firmware[];
-  readonly facets: UseQueryResult<DeviceFacets>;
+  readonly facets: Reading<DeviceFacets>;
 }
 
 /** The versions that devices report, the most frequent first, and the file of each. */

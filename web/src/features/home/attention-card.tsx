@@ -1,8 +1,9 @@
 import { type DeviceDiagnosis, DiagnosisWord, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
@@ -29,7 +30,7 @@ const frames: ReadonlySet<string> = new Set(diagnosisFrames);
 export function AttentionCard() {
   const api = useApi();
   const queries = useQueryClient();
-  const problems = useQuery({
+  const problems = useReading({
     queryKey: queryKeys.problems,
     queryFn: async ({ signal }) => {
       const query = { where: problemCondition("any"), facets: ["problem" as const] };
@@ -53,7 +54,7 @@ export function AttentionCard() {
     refetchInterval: readMs,
     staleTime: 0,
   });
-  const unknown = useQuery({
+  const unknown = useReading({
     queryKey: queryKeys.unknownDevices,
     queryFn: ({ signal }) => api.call("listUnknownDevices", { signal }),
     refetchInterval: readMs,

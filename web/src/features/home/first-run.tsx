@@ -1,12 +1,13 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { Button, Code, Group, Loader, Text } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Check } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { Snippet } from "../../components/code-block.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -127,7 +128,7 @@ function Step({ title, nth, isDone, isNext, children }: StepProps) {
 function Connect({ id }: { readonly id: string }) {
   const api = useApi();
   const { data: history = [] } = useDiagnostics(id);
-  const { data: strangers = [] } = useQuery({
+  const { data: strangers = [] } = useReading({
     queryKey: queryKeys.unknownDevices,
     queryFn: ({ signal }) => api.call("listUnknownDevices", { signal }),
     refetchInterval: readMs,
@@ -172,7 +173,7 @@ const newMs = 24 * 60 * 60_000;
 export function useFirstRun() {
   const api = useApi();
   const [ended, setEnded] = useState(() => localStorage.getItem(endedKey) !== null);
-  const { data: devices } = useQuery({
+  const { data: devices } = useReading({
     queryKey: queryKeys.firstDevices,
     queryFn: ({ signal }) => api.call("listDevices", { query: { limit: 2 }, signal }),
     enabled: !ended,

@@ -25,7 +25,7 @@ const CreateDevice = lazyView(async () => (await import("../devices/list/create-
 
 /** What matters now: whether the services run, the fleet and its traffic, and what was changed. */
 export function HomeTab() {
-  const { observation } = useMesh();
+  const { observation, trouble } = useMesh();
   const [creating, create] = useDisclosure(false);
   const fleet = observation?.fleet ?? null;
   const firstRun = useFirstRun();
@@ -38,7 +38,7 @@ export function HomeTab() {
         </Button>
       }
     >
-      <ServicesLine observation={observation} />
+      <ServicesLine observation={observation} trouble={trouble} />
       {firstRun.device !== undefined && (
         <FirstRun device={firstRun.device} onAdd={create.open} onEnd={firstRun.end} />
       )}
@@ -46,7 +46,7 @@ export function HomeTab() {
       <FiringCard />
       <AttentionCard />
       <div className={styles.three}>
-        <VersionsCard fleet={fleet} />
+        <VersionsCard fleet={fleet} isUnknown={observation !== null} />
         <SilentCard fleet={fleet} />
         <LastChanges />
       </div>
@@ -86,8 +86,7 @@ function Now({ observation }: { readonly observation: MeshObservation | null }) 
   ) => (
     <Stat
       term={term}
-      value={perSecond === null ? "–" : rateText(perSecond)}
-      state={perSecond === null ? "old" : undefined}
+      value={perSecond === null ? null : rateText(perSecond)}
       unit="a second"
       href={href}
       aside={aside || span(courses[name])}
@@ -105,8 +104,7 @@ function Now({ observation }: { readonly observation: MeshObservation | null }) 
       <StatStrip label="Now">
         <Stat
           term="Devices online"
-          value={online === null ? "–" : countText(online)}
-          state={online === null ? "old" : undefined}
+          value={online === null ? null : countText(online)}
           unit={devices !== null && `of ${countText(devices)}`}
           href="/devices?online=true"
           aside={

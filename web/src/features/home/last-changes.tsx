@@ -1,6 +1,6 @@
 import type { ChangedKind, MeshChange } from "@devmesh/contracts/model/mesh-change";
 import { Button, Group } from "@mantine/core";
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries } from "@tanstack/react-query";
 import {
   BellOff,
   Bookmark,
@@ -21,6 +21,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
@@ -57,7 +58,7 @@ export function LastChanges() {
     data: changes,
     error,
     refetch,
-  } = useQuery({
+  } = useReading({
     queryKey: queryKeys.meshChanges,
     queryFn: ({ signal }) => api.call("listMeshChanges", { signal }),
     refetchInterval: changesMs,

@@ -6,8 +6,16 @@ import { StateDot } from "../../components/state.tsx";
 import { figuresTogether, isWell, type MeshObservation } from "../mesh/observation.ts";
 import styles from "./home.module.css";
 
+/** Properties of {@link ServicesLine}. */
+interface ServicesLineProps {
+  readonly observation: MeshObservation | null;
+  /** Why there is no observation. */
+  readonly trouble: string | null;
+}
+
 /** Whether all services run, in a line that leads to them; what does not answer is named. */
-export function ServicesLine({ observation }: { readonly observation: MeshObservation | null }) {
+export function ServicesLine({ observation, trouble }: ServicesLineProps) {
+  const isUnknown = observation === null && trouble !== null;
   const services = observation?.services ?? [];
   const wrong = services.filter((service) => !isWell(service)).map(({ name }) => name);
   return (
@@ -16,9 +24,15 @@ export function ServicesLine({ observation }: { readonly observation: MeshObserv
       component="section"
       className={styles.services}
       aria-label="Services"
-      data-wrong={wrong.length > 0 || undefined}
+      data-wrong={wrong.length > 0 || isUnknown || undefined}
     >
       <p role="status">
+        {isUnknown && (
+          <>
+            <CircleAlert size={18} aria-hidden="true" />
+            <Link href="/services">{trouble}</Link>
+          </>
+        )}
         {observation !== null && (
           <>
             {wrong.length === 0 ? (

@@ -1,10 +1,10 @@
 import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
 import { NativeSelect } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
@@ -25,7 +25,7 @@ export function SilentCard({ fleet }: { readonly fleet: FleetSummary | null }) {
   const api = useApi();
   const [hours, setHours] = useState<number>(silentHours[0]);
   const condition = { silent_for: `PT${hours}H` };
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch } = useReading({
     queryKey: [...queryKeys.silentDevices, hours],
     queryFn: ({ signal }) =>
       api.call("listDevices", { query: { where: condition, limit: readDevices }, signal }),

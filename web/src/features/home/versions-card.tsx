@@ -10,14 +10,22 @@ import styles from "./home.module.css";
 /** How strong the colour of each version is, in percent: each step can be seen, also between the last two. */
 const strengths = [100, 76, 57, 41, 28, 18];
 
+/** Properties of {@link VersionsCard}. */
+interface VersionsCardProps {
+  readonly fleet: FleetSummary | null;
+  /** The mesh was read without the fleet. */
+  readonly isUnknown: boolean;
+}
+
 /** The versions of the firmware as shares, each of which leads to its devices. */
-export function VersionsCard({ fleet }: { readonly fleet: FleetSummary | null }) {
+export function VersionsCard({ fleet, isUnknown }: VersionsCardProps) {
   const shares = fleet === null ? [] : firmwareShares(fleet);
   const all = fleet?.devices ?? 0;
   const colour = (nth: number) => ({ ["--share" as string]: strengths[Math.min(nth, strengths.length - 1)] });
   return (
     <Card title="Firmware" href="/devices?sort=firmware" leads="All versions">
-      {fleet === null && <Waiting rows={4} />}
+      {fleet === null &&
+        (isUnknown ? "The versions are not known: devices does not answer." : <Waiting rows={4} />)}
       {shares.length > 0 && (
         <div className={styles.shares} aria-hidden="true">
           {shares.map(({ version, devices }, nth) => (

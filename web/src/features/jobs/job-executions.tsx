@@ -1,11 +1,12 @@
 import type { Execution, ExecutionState } from "@devmesh/contracts/model/execution";
 import type { Job } from "@devmesh/contracts/model/job";
 import { Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -28,7 +29,7 @@ export function JobExecutions({ job, state }: { readonly job: Job; readonly stat
   const queries = useQueryClient();
   const { id, counts } = job;
   const queryKey = queryKeys.jobExecutions(id);
-  const { data, error, isPending, refetch } = useQuery({
+  const { data, error, isPending, refetch } = useReading({
     queryKey: [...queryKey, state],
     queryFn: ({ signal }) =>
       api.call("listJobExecutions", {

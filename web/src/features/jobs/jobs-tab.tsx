@@ -34,7 +34,7 @@ export function JobsTab() {
       onRetry={() => void refetch()}
       isPending={isPending}
       empty={
-        data?.length === 0 ? (
+        (data ?? []).length === 0 ? (
           <EmptyState
             Icon={ListChecks}
             title="There are no jobs yet"

@@ -1,8 +1,8 @@
 import type { Execution } from "@devmesh/contracts/model/execution";
 import type { Job } from "@devmesh/contracts/model/job";
-import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { countText, shareText } from "../../components/number-text.ts";
 import { stageWords } from "../devices/shared/execution-words.ts";
 import styles from "./jobs.module.css";
@@ -18,7 +18,7 @@ const stages = ["preparing", "transferring", "rebooting", "confirming"] as const
 /** In which stage of the update the devices are that are under way. */
 export function UpdateStages({ job: { id } }: { readonly job: Job }) {
   const api = useApi();
-  const { data } = useQuery({
+  const { data } = useReading({
     queryKey: [...queryKeys.jobExecutions(id), "stages"],
     queryFn: ({ signal }) =>
       api.call("listJobExecutions", { params: { id }, query: { state: "sent", limit: mostCounted }, signal }),

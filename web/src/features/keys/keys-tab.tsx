@@ -1,12 +1,13 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
+import { useReading } from "../../api/use-reading.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
@@ -23,7 +24,7 @@ export function KeysTab() {
   // Not in the cache, which reads itself again when a frame comes: it would ask for the master key.
   const revelation = useMutation({ mutationFn: () => api.call("listKeys", { asMaster: true }) });
   const secrets = useMemo(() => new Map(revelation.data?.map(({ id, key }) => [id, key])), [revelation.data]);
-  const query = useQuery({
+  const query = useReading({
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
     select: useCallback(

@@ -1,10 +1,10 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { Session } from "@devmesh/contracts/model/session";
 import { Button, Stack, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { Confirmation } from "../../components/confirmation.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
@@ -16,7 +16,7 @@ import { StateBadge } from "../../components/state.tsx";
 export function SessionList({ keys }: { readonly keys: readonly ApiKey[] }) {
   const api = useApi();
   const own = api.session?.id;
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch } = useReading({
     queryKey: queryKeys.sessions,
     queryFn: ({ signal }) => api.call("listSessions", { signal }),
   });

@@ -1,12 +1,13 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { Button, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ApiClient } from "../../api/api-client.ts";
 import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import type { CallResult } from "../../api/route-types.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -32,11 +33,11 @@ export function DeadMail({ queues }: DeadMailProps) {
     data: mails,
     error,
     refetch,
-  } = useQuery({
+  } = useReading({
     queryKey: queryKeys.deadMail,
     queryFn: ({ signal }) => api.call("listDeadMail", { signal }),
   });
-  const { data: customers } = useQuery({
+  const { data: customers } = useReading({
     queryKey: queryKeys.customers,
     queryFn: ({ signal }) => api.call("listCustomers", { signal }),
     enabled: mails !== undefined && mails.length > 0,

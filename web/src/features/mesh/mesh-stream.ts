@@ -39,8 +39,14 @@ export async function followMesh({ onReading, ...stream }: MeshStreamOptions): P
 }
 
 /** The known state of the mesh. */
-interface FollowedMesh {
+interface UsedMesh {
   /** Null until the first reading. */
+  readonly observation: MeshObservation | null;
+  /** Why it is missing or may be outdated; null if it is not. */
+  readonly trouble: string | null;
+}
+
+interface FollowedMesh {
   readonly observation: MeshObservation | null;
   readonly stream: StreamState;
   /** The server responds but cannot read the mesh. */
@@ -50,7 +56,7 @@ interface FollowedMesh {
 const unknown: FollowedMesh = { observation: null, stream: "connecting", unread: false };
 
 /** Follows the mesh while the component is mounted and the page is visible. */
-export function useMesh(): FollowedMesh {
+export function useMesh(): UsedMesh {
   const api = useApi();
   const [followed, update] = useStreamed(queryKeys.mesh, unknown);
   useEffect(() => {
@@ -69,5 +75,11 @@ export function useMesh(): FollowedMesh {
     });
     return () => leaving.abort();
   }, [api, update]);
-  return followed;
+  return { observation: followed.observation, trouble: describeTrouble(followed) };
+}
+
+function describeTrouble({ stream, unread }: FollowedMesh): string | null {
+  if (stream === "reconnecting") return "The connection to the mesh is lost";
+  if (stream === "unavailable") return "The server does not report the state of the mesh";
+  return stream === "live" && unread ? "The gateway cannot reach the mesh" : null;
 }

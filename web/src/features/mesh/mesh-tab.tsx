@@ -6,7 +6,6 @@ import { Page } from "../../components/page.tsx";
 import { Stat, StatStrip } from "../../components/stat-strip.tsx";
 import { clockText } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
-import type { StreamState } from "../../live/lasting-stream.ts";
 import { DeadMail } from "./dead-mail.tsx";
 import { useMesh } from "./mesh-stream.ts";
 import type { MeshFigures } from "./observation.ts";
@@ -15,10 +14,9 @@ import { useMeshFigures } from "./use-mesh-figures.ts";
 
 /** The running mesh: its services and replicas, their load, and the queues. */
 export function MeshTab() {
-  const { observation, stream, unread } = useMesh();
+  const { observation, trouble: wrong } = useMesh();
   const { figures } = useMeshFigures(observation);
   const hanging = observation?.services.filter(({ hangs }) => hangs).map(({ name }) => name) ?? [];
-  const wrong = describeTrouble(stream, unread);
   return (
     <Page
       title="Services"
@@ -62,29 +60,22 @@ export function MeshTab() {
 
 /** What passes through the mesh now. */
 function Traffic({ figures }: { readonly figures: MeshFigures }) {
-  const rate = (perSecond: number | null) => perSecond !== null && rateText(perSecond);
+  const rate = (perSecond: number | null) => (perSecond === null ? null : rateText(perSecond));
   const facts = [
     ["Records stored/s", rate(figures.recordsPerSecond)],
     ["Device calls/s", rate(figures.deviceCallsPerSecond)],
     ["Logins/s", rate(figures.loginsPerSecond)],
     ["Refused logins/s", rate(figures.refusedPerSecond)],
-    ["Devices online", figures.devicesOnline !== null && countText(figures.devicesOnline)],
-    ["Stored records", figures.storedBytes !== null && bytesText(figures.storedBytes)],
+    ["Devices online", figures.devicesOnline === null ? null : countText(figures.devicesOnline)],
+    ["Stored records", figures.storedBytes === null ? null : bytesText(figures.storedBytes)],
   ] as const;
   return (
     <StatStrip label="Traffic">
       {facts.map(([term, value]) => (
-        <Stat key={term} term={term} value={value === false ? "–" : value} />
+        <Stat key={term} term={term} value={value} />
       ))}
     </StatStrip>
   );
-}
-
-/** Why the shown data may be outdated; null if it is not. */
-function describeTrouble(stream: StreamState, unread: boolean): string | null {
-  if (stream === "reconnecting") return "The connection to the mesh is lost";
-  if (stream === "unavailable") return "The server does not report the state of the mesh";
-  return stream === "live" && unread ? "The gateway cannot reach the mesh" : null;
 }
 
 const queues: readonly {

@@ -7,7 +7,7 @@ import { countText, durationText, rateText } from "../../components/number-text.
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { StateBadge } from "../../components/state.tsx";
 import { clockText } from "../../components/time-in-words.ts";
-
+import { WaitingFigure } from "../../components/waiting.tsx";
 import type { Activity } from "./activity.ts";
 import type { ObservedReplica, ObservedService } from "./observation.ts";
 
@@ -184,17 +184,22 @@ function EndpointTable({ service: { name: service, endpoints } }: { readonly ser
   );
 }
 
-/** The cells with a load: requests and errors per second, mean time. */
+/** The cells with a load, which takes two readings: requests and errors per second, mean time. */
 function ActivityCells({ activity }: { readonly activity: Activity | null }) {
-  const failing = activity !== null && activity.errorsPerSecond > 0;
-  const mean = activity?.meanMs ?? null;
+  if (activity === null)
+    return ["Requests/s", "Errors/s", "Mean time"].map((label) => (
+      <Figure key={label} label={label}>
+        <WaitingFigure />
+      </Figure>
+    ));
+  const { requestsPerSecond, errorsPerSecond, meanMs } = activity;
   return (
     <>
-      <Figure label="Requests/s">{activity && rateText(activity.requestsPerSecond)}</Figure>
-      <Figure label="Errors/s" failing={failing}>
-        {activity && rateText(activity.errorsPerSecond)}
+      <Figure label="Requests/s">{rateText(requestsPerSecond)}</Figure>
+      <Figure label="Errors/s" failing={errorsPerSecond > 0}>
+        {rateText(errorsPerSecond)}
       </Figure>
-      <Figure label="Mean time">{mean !== null && durationText(mean)}</Figure>
+      <Figure label="Mean time">{meanMs !== null && durationText(meanMs)}</Figure>
     </>
   );
 }

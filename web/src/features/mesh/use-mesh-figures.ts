@@ -1,7 +1,7 @@
 import type { MeshHistory } from "@devmesh/contracts/model/mesh-history";
-import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 import { figuresTogether, type MeshFigures, type MeshObservation } from "./observation.ts";
 
 /** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
@@ -14,7 +14,7 @@ export function useMeshFigures(observation: MeshObservation | null): {
   readonly history: MeshHistory | null;
 } {
   const api = useApi();
-  const { data: history = null } = useQuery({
+  const { data: history = null } = useReading({
     queryKey: queryKeys.meshHistory,
     queryFn: ({ signal }) => api.call("readMeshHistory", { signal }),
     refetchInterval: historyMs,

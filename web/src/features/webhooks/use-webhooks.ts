@@ -1,7 +1,8 @@
 import type { DeadDelivery, Webhook } from "@devmesh/contracts/model/webhook";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { useReading } from "../../api/use-reading.ts";
 
 /** How often states are read while they are shown, in milliseconds: no frame reports deliveries. */
 const readMs = 5_000;
@@ -12,7 +13,7 @@ export const mostDead = 200;
 /** All webhooks, oldest first. */
 export function useWebhooks() {
   const api = useApi();
-  return useQuery<readonly Webhook[]>({
+  return useReading<readonly Webhook[]>({
     queryKey: queryKeys.webhooks,
     queryFn: ({ signal }) => api.call("listWebhooks", { query: {}, signal }),
     staleTime: 0,
@@ -22,7 +23,7 @@ export function useWebhooks() {
 
 export function useWebhook(id: string) {
   const api = useApi();
-  return useQuery<Webhook>({
+  return useReading<Webhook>({
     queryKey: queryKeys.webhook(id),
     queryFn: ({ signal }) => api.call("readWebhook", { params: { id }, signal }),
     staleTime: 0,
@@ -33,7 +34,7 @@ export function useWebhook(id: string) {
 /** What was given up, oldest first. */
 export function useDeadDeliveries(id: string) {
   const api = useApi();
-  return useQuery<readonly DeadDelivery[]>({
+  return useReading<readonly DeadDelivery[]>({
     queryKey: queryKeys.deadDeliveries(id),
     queryFn: ({ signal }) =>
       api.call("listDeadDeliveries", { params: { id }, query: { limit: mostDead }, signal }),

@@ -1,10 +1,11 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 import { Alert, Code, Loader, Stack, Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Check } from "lucide-react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { useDataFrames } from "../../../live/use-data-frames.ts";
 import { recordsIn } from "../../data/record-selection.ts";
@@ -58,7 +59,7 @@ function useNewestRecord(id: string): DataRecord | null {
     },
     onMissed: () => void queries.invalidateQueries({ queryKey }),
   });
-  const { data = null } = useQuery({
+  const { data = null } = useReading({
     queryKey,
     queryFn: async ({ signal }) => {
       const records = await api.call("queryRecords", { query: { device_id: id, skip: -1 }, signal });

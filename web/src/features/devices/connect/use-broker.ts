@@ -1,6 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 
 /** Where a device connects. */
 export interface Broker {
@@ -16,7 +16,7 @@ export interface Broker {
  */
 export function useBroker(): Broker | null {
   const api = useApi();
-  const { data, isPending } = useQuery({
+  const { data, isPending } = useReading({
     queryKey: queryKeys.mqttAddress,
     queryFn: ({ signal }) => api.call("readMqttAddress", { signal }),
     staleTime: "static",

@@ -1,9 +1,9 @@
 import { Autocomplete, Button, Checkbox, Popover, Stack } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { type ComponentPropsWithoutRef, cloneElement, type ReactElement, useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { shadowValues } from "../shared/shadow-values.ts";
 import { builtInColumns, type DeviceColumn, isReportedPointer, mostColumns } from "./device-columns.ts";
 
@@ -28,7 +28,7 @@ export function ColumnChoice({
   const api = useApi();
   const [opened, menu] = useDisclosure(true);
   const [typed, setTyped] = useState("");
-  const { data: device } = useQuery({
+  const { data: device } = useReading({
     queryKey: queryKeys.device(example ?? ""),
     queryFn: ({ signal }) => api.call("readDevice", { params: { id: example ?? "" }, signal }),
     enabled: opened && example !== null,

@@ -2,11 +2,11 @@ import { parseConditionText, printConditionText } from "@devmesh/contracts/model
 import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import { Autocomplete, Kbd } from "@mantine/core";
 import { useDebouncedCallback, useHotkeys } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { FilterChip } from "../../../components/filter-chip.tsx";
 import { suggestionsFor, termsOf, withoutTerm } from "./condition-terms.ts";
 import styles from "./device-filter.module.css";
@@ -37,7 +37,7 @@ export function DeviceFilter({ condition, typed, onChange }: DeviceFilterProps) 
   const report = useDebouncedCallback((changed: string) => {
     if (isValid(changed)) onChange({ filter: changed });
   }, typingMs);
-  const { data: facets } = useQuery({
+  const { data: facets } = useReading({
     queryKey: [...queryKeys.deviceFacets, ""],
     queryFn: ({ signal }) => api.call("facetDevices", { query: { facets: ["version", "label"] }, signal }),
     enabled: focused,

@@ -1,8 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { ChevronDown, ChevronUp, Maximize2, X } from "lucide-react";
 import { Link, useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { IconButton } from "../../../components/icon-button.tsx";
@@ -39,7 +39,7 @@ interface DevicePeekProps {
 export function DevicePeek({ id, place, count, onMove, onClose }: DevicePeekProps) {
   const api = useApi();
   const [, navigate] = useLocation();
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch } = useReading({
     queryKey: queryKeys.device(id),
     queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
   });

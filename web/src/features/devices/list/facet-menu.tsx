@@ -3,10 +3,10 @@ import type { DeviceCondition } from "@devmesh/contracts/model/device-condition"
 import { type FacetName, facetNames } from "@devmesh/contracts/model/device-facets";
 import { Popover, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { countText } from "../../../components/number-text.ts";
 import { Waiting } from "../../../components/waiting.tsx";
@@ -59,7 +59,7 @@ interface FacetsProps {
 function Facets({ condition, onChoose }: FacetsProps) {
   const api = useApi();
   const where = printConditionText(condition);
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch } = useReading({
     queryKey: [...queryKeys.deviceFacets, where],
     queryFn: ({ signal }) =>
       api.call("facetDevices", {

@@ -5,6 +5,7 @@ import type { ApiClient } from "../../../api/api-client.ts";
 import { useApi } from "../../../api/api-context.tsx";
 import { nextCursor } from "../../../api/next-page.ts";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { repeatInterval, useShownError } from "../../../api/use-reading.ts";
 import type { DeviceConditions, DevicePage, DeviceSelection } from "../shared/device-lists.ts";
 import { type DeviceTableRow, rowOf } from "../shared/device-row.ts";
 import { type DeviceOrder, inOrder, serverOrderOf } from "./device-order.ts";
@@ -12,6 +13,9 @@ import { type DeviceOrder, inOrder, serverOrderOf } from "./device-order.ts";
 /** Number of devices in the first page, which should be fast, and in each further one. */
 const firstPageSize = 100;
 const pageSize = 500;
+
+/** Number of pages up to which a list with a failure is read again by itself: a long one costs the server much. */
+const fewPages = 3;
 
 /** The devices of a selection read so far, in an order. */
 export interface DeviceList {
@@ -38,16 +42,19 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
     ...conditions,
     order: serverOrderOf(order) ?? "desc",
   };
+  const queryKey = [...queryKeys.deviceLists, selection] as const;
   const query = useInfiniteQuery({
-    queryKey: [...queryKeys.deviceLists, selection] as const,
+    queryKey,
     queryFn: ({ pageParam, signal }) => readPage(api, selection, pageParam, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page: DevicePage) => page.next,
     // Comparing 50,000 devices with 50,000 others to find those that are the same would take longer than drawing them.
     structuralSharing: false,
     gcTime: 30_000,
+    refetchInterval: ({ state }) => (state.data?.pages.length ?? 0) <= fewPages && repeatInterval(state),
   });
-  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = query;
+  const error = useShownError(query, queryKey);
+  const { data, hasNextPage, isFetching, fetchNextPage, refetch } = query;
 
   const needsAll = whole || serverOrderOf(order) === null;
   useEffect(() => {
@@ -69,9 +76,9 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
   const counted = data?.pages.at(-1)?.total ?? null;
   return {
     rows,
-    total: hasNextPage ? counted && Math.max(counted, rows.length) : rows.length,
+    total: data === undefined ? null : hasNextPage ? counted && Math.max(counted, rows.length) : rows.length,
     error,
-    isPending: query.isPending,
+    isPending: query.isPending && error === null,
     hasMore: hasNextPage,
     isReading: isFetching,
     readMore: () => {

@@ -1,8 +1,8 @@
 import { Button, Group, Stack, Switch, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { Snippet } from "../../../components/code-block.tsx";
 import { Confirmation } from "../../../components/confirmation.tsx";
 import { Failure } from "../../../components/failure.tsx";
@@ -34,7 +34,7 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
   const api = useApi();
   const [replaced, setReplaced] = useState<(typeof secrets)[number] | null>(null);
   const [ready, setReady] = useState(false);
-  const { data, error, isFetching, refetch } = useQuery({
+  const { data, error, isFetching, refetch } = useReading({
     queryKey: [...queryKeys.device(id), "credentials"],
     queryFn: ({ signal }) => api.call("readCredentials", { params: { id }, signal }),
     // Read only when the user wants it, since it may ask for a master key.

@@ -1,10 +1,11 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { JsonValue } from "@devmesh/contracts/model/json";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { z } from "zod";
 import type { ApiClient } from "../../../api/api-client.ts";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { useStreamed } from "../../../live/use-streamed.ts";
 import { paramsIn, type TypedCall } from "../shared/call-form.tsx";
 import { type DeviceAnswer, failedCall } from "./call-outcome.ts";
@@ -30,7 +31,7 @@ const noCalls: readonly PastCall[] = [];
 export function useDeviceCalls({ id, online }: Pick<Device, "id" | "online">, offers: boolean) {
   const api = useApi();
   const [calls, updateCalls] = useStreamed(queryKeys.calls(id), noCalls, Number.POSITIVE_INFINITY);
-  const functions = useQuery({
+  const functions = useReading({
     queryKey: [...queryKeys.device(id), "functions"],
     queryFn: ({ signal }) => listFunctions(api, id, signal),
     enabled: online && offers,

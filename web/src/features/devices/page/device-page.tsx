@@ -1,7 +1,6 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { Box, Network, Unplug } from "lucide-react";
 import { type ComponentType, type ReactNode, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
@@ -9,6 +8,7 @@ import { useApi } from "../../../api/api-context.tsx";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { serverNow } from "../../../api/server-clock.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { EmptyState } from "../../../components/empty-state.tsx";
 import { Failure } from "../../../components/failure.tsx";
@@ -67,7 +67,7 @@ export function DevicePage() {
 
 function DeviceSections({ id, path }: { readonly id: string; readonly path: string }) {
   const api = useApi();
-  const { data, error, isPending, refetch } = useQuery({
+  const { data, error, isPending, refetch } = useReading({
     queryKey: queryKeys.device(id),
     queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
   });

@@ -1,10 +1,11 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { recordsIn } from "../../data/record-selection.ts";
 import { type DeviceValue, valuesOf, withNewer } from "./device-values.ts";
 
@@ -23,7 +24,7 @@ export function useDeviceValues({ id, shadow: { tags } }: Device): UsedValues {
   const api = useApi();
   const queries = useQueryClient();
   const queryKey = queryKeys.latest(id);
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch } = useReading({
     queryKey,
     queryFn: ({ signal }) => api.call("readLatest", { params: { id }, signal }),
     // Only the page of a device follows its records.

@@ -1,11 +1,12 @@
 import type { Execution } from "@devmesh/contracts/model/execution";
 import { Anchor, Button, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Hourglass } from "lucide-react";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { Card } from "../../../components/card.tsx";
 import { Confirmation } from "../../../components/confirmation.tsx";
 import { type Column, DataTable } from "../../../components/data-table.tsx";
@@ -33,7 +34,7 @@ export function WorkSection({ device: { id } }: SectionProps) {
   const [, navigate] = useLocation();
   const [sent, setSent] = useState<Execution | null>(null);
   const queryKey = queryKeys.executions(id);
-  const { data, error, isPending, refetch } = useQuery({
+  const { data, error, isPending, refetch } = useReading({
     queryKey,
     queryFn: ({ signal }) =>
       api.call("listExecutions", { params: { id }, query: { limit: mostShown }, signal }),

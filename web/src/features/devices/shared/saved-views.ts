@@ -1,8 +1,8 @@
 import type { SavedView } from "@devmesh/contracts/model/saved-view";
-import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 
 /** How often the views are read again, in milliseconds: no frame announces what another browser changes. */
 const rereadMs = 30_000;
@@ -10,7 +10,7 @@ const rereadMs = 30_000;
 /** The saved views of the list of devices, by name; none until they are read. */
 export function useSavedViews(): readonly SavedView[] {
   const api = useApi();
-  const { data } = useQuery({
+  const { data } = useReading({
     queryKey: queryKeys.savedViews,
     queryFn: ({ signal }) => api.call("listViews", { signal }),
     refetchInterval: rereadMs,

@@ -1,7 +1,8 @@
 import { diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { useReading } from "../../../api/use-reading.ts";
 import { useFrames } from "../../../live/live-updates.tsx";
 
 /** Interval of reading, in milliseconds: not every entry has a frame. */
@@ -18,7 +19,7 @@ export function useDiagnostics(id: string) {
     if (frames.some((frame) => frame.id === id && causes.has(frame.name)))
       void queries.invalidateQueries({ queryKey: queryKeys.diagnostics(id) });
   });
-  return useQuery({
+  return useReading({
     queryKey: queryKeys.diagnostics(id),
     queryFn: ({ signal }) => api.call("readDiagnostics", { params: { id }, signal }),
     refetchInterval: readEveryMs,
