@@ -64,7 +64,7 @@ describe("the page of a board", () => {
       server(() => [500]),
     );
     await screen.findByText("8.5");
-    screen.getByText("Max of 24 h, fridge");
+    screen.getByText("Max, last 24 h · fridge");
     expect(shown.requests.find((each) => each.startsWith("GET /api/v2/series"))).toMatch(
       /where=%7B%7D&topic=air&pointer=%2Fcelsius&from=[^&]+&fn=max$/,
     );

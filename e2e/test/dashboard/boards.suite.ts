@@ -90,7 +90,7 @@ export function boards(browser: () => Browser, shared: () => TestMesh): void {
       await form.getByLabel("Title").fill("Warmest");
       await form.getByRole("button", { name: "Add" }).click();
       await panel("Warmest").getByText("5 °C").waitFor();
-      await panel("Warmest").getByText("Max of 24 h, fridge-2").waitFor();
+      await panel("Warmest").getByText("Max, last 24 h · fridge-2").waitFor();
       await eventually(async () => Object.keys(await placesOf()).length === 2);
       expect(await placesOf()).toEqual({ Air: [0, 0, 6, 4], Warmest: [6, 0, 3, 2] });
     });
@@ -98,7 +98,7 @@ export function boards(browser: () => Browser, shared: () => TestMesh): void {
     test("new numbers are shown without a reload", async () => {
       await publish("fridge-1", 9.5);
       await panel("Warmest").getByText("9.5 °C").waitFor({ timeout: 90_000 });
-      await panel("Warmest").getByText("Max of 24 h, fridge-1").waitFor();
+      await panel("Warmest").getByText("Max, last 24 h · fridge-1").waitFor();
     }, 120_000);
 
     test("a panel is moved and resized by the keyboard, said to screen readers, and is there after a reload", async () => {

@@ -1,5 +1,5 @@
 import { type BoardPanel, boardBounds } from "@devmesh/contracts/model/board";
-import { Button, Menu, SegmentedControl } from "@mantine/core";
+import { Button, Menu, NativeSelect } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { LayoutDashboard, Maximize, Minimize, Pencil, Plus, Trash2 } from "lucide-react";
 import { Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
@@ -15,10 +15,11 @@ import { Page } from "../../components/page.tsx";
 import { showToast } from "../../components/toast.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { Waiting } from "../../components/waiting.tsx";
+import { durationChoices, isChartDuration } from "../data/chart-ranges.ts";
 import { BoardGrid } from "./board-grid.tsx";
 import { withPlace } from "./board-layout.ts";
 import styles from "./board-page.module.css";
-import { panelTitle, rangeText } from "./panel-words.ts";
+import { panelTitle } from "./panel-words.ts";
 import { useBoard } from "./use-board.ts";
 
 const RenameBoard = lazyView(async () => (await import("./name-board.tsx")).RenameBoard);
@@ -26,9 +27,6 @@ const PanelForm = lazyView(async () => (await import("./panel-form.tsx")).PanelF
 
 /** State of the page in its address: it is edited, fills the screen, has one range for all panels. */
 const defaults = { edit: "", full: "", range: "" };
-
-/** Ranges for all panels. */
-const ranges = ["PT1H", "PT6H", "P1D", "P7D", "P30D"];
 
 /** What the dialog of a panel was opened with. */
 interface EditedPanel {
@@ -53,6 +51,7 @@ export function BoardPage() {
   useEffect(() => {
     latest.current = used;
   });
+  const shownRange = isChartDuration(range) ? range : "";
   const isFull = full === "1";
   const isEdited = edit === "1" && !isFull;
   useFullScreen(isFull, () => change({ full: "" }));
@@ -96,14 +95,11 @@ export function BoardPage() {
         above={isFull ? undefined : <Link href="/boards">Boards</Link>}
         actions={
           <>
-            <SegmentedControl
+            <NativeSelect
               aria-label="Time that all panels show"
-              value={range}
-              onChange={(chosen) => change({ range: chosen })}
-              data={[
-                { value: "", label: "As set" },
-                ...ranges.map((value) => ({ value, label: rangeText(value) })),
-              ]}
+              value={shownRange}
+              onChange={({ currentTarget }) => change({ range: currentTarget.value })}
+              data={[{ value: "", label: "As set" }, ...durationChoices]}
             />
             {isEdited && panels.length > 0 && add}
             {!isFull && (
@@ -149,7 +145,7 @@ export function BoardPage() {
         ) : (
           <BoardGrid
             panels={panels}
-            range={ranges.includes(range) ? range : ""}
+            range={shownRange}
             editing={
               isEdited
                 ? {

@@ -17,7 +17,7 @@ import {
   unitOf,
   useChosenDevices,
 } from "../data/device-choice.ts";
-import { seriesColors } from "../data/series-sizes.ts";
+import { markOf } from "../data/series-sizes.ts";
 import { useSeries } from "../data/use-series.ts";
 import styles from "./board-panel.module.css";
 import { askedOfChart, askedOfValue, chartNumbers, panelValue } from "./panel-numbers.ts";
@@ -99,7 +99,7 @@ function ChartContent({ panel, data, devices }: ContentProps) {
           const text = last === undefined ? "" : `${valueText(last.latest.value)} ${unit ?? ""}`.trimEnd();
           return (
             <li key={series.name} data-hidden={place >= mostNames || undefined}>
-              <i style={{ background: `var(--series-${(place % seriesColors) + 1})` }} />
+              <i style={{ background: markOf(place) }} />
               <span>
                 {label} <b>{text}</b>
               </span>
@@ -146,7 +146,7 @@ function ValueContent({ panel, data, devices }: ContentProps) {
         {unit !== undefined && <span> {unit}</span>}
       </p>
       <p className={styles.note}>
-        {panelSubject(panel)}, {of === null ? devicesText(count) : deviceLabel(devices, of)}
+        {panelSubject(panel)} · {of === null ? devicesText(count) : deviceLabel(devices, of)}
       </p>
       <div className={styles.course}>
         <Sparkline times={times} values={course} from={data.to - lengthOf(panel.range)} to={data.to} />

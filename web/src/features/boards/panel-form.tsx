@@ -4,9 +4,10 @@ import { Autocomplete, Group, NativeSelect, SegmentedControl, TagsInput, TextInp
 import { useDebouncedValue } from "@mantine/hooks";
 import { FormDialog } from "../../components/form-dialog.tsx";
 import { useCheckedForm } from "../../components/use-checked-form.ts";
+import { durationChoices } from "../data/chart-ranges.ts";
 import { useChosenDevices, useSeriesOfDevices } from "../data/device-choice.ts";
 import { freePlace, type PanelPlace } from "./board-layout.ts";
-import { functionNames } from "./panel-words.ts";
+import { functionNames, rangeText } from "./panel-words.ts";
 import {
   emptyPanel,
   panelAsTyped,
@@ -17,7 +18,7 @@ import {
 } from "./typed-panel.ts";
 
 /** Ranges that are offered; others are typed. */
-const offeredRanges = ["1 h", "6 h", "24 h", "7 d", "30 d", "365 d"];
+const offeredRanges = durationChoices.map(({ value }) => rangeText(value));
 
 /** Pause in typing after which devices are searched, in milliseconds. */
 const typingMs = 400;

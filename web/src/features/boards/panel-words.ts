@@ -19,9 +19,9 @@ export function panelTitle({ title, topic, pointer }: BoardPanel): string {
   return title ?? placeName({ topic, pointer });
 }
 
-/** How the numbers of a panel come about: "Mean of 24 h". */
+/** How the numbers of a panel come about: "Mean, last 24 h". */
 export function panelSubject({ fn, range }: BoardPanel): string {
-  return `${functionNames[fn]} of ${rangeText(range)}`;
+  return `${functionNames[fn]}, last ${rangeText(range)}`;
 }
 
 /** A duration in words, an hour and a day in those of the controls: "24 h". */

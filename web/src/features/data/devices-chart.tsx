@@ -11,6 +11,7 @@ import { Page } from "../../components/page.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import { ChartControls } from "./chart-controls.tsx";
+import { durationChoices, isChartDuration } from "./chart-ranges.ts";
 import { chartViewDefaults, chartViewIn, zoomValue } from "./chart-view.ts";
 import {
   type ChosenDevice,
@@ -30,16 +31,6 @@ import { useSeries } from "./use-series.ts";
 
 /** The chart as values of the address: the devices by their ids or by a condition, the number, the range. */
 const defaults = { ids: "", where: "", topic: "", pointer: "", range: "P1D", ...chartViewDefaults };
-
-/** Ranges back from now that are offered. */
-const ranges = [
-  { value: "PT1H", label: "1 h" },
-  { value: "P1D", label: "24 h" },
-  { value: "P7D", label: "7 d" },
-  { value: "P30D", label: "30 d" },
-  { value: "P365D", label: "1 y" },
-  { value: "P730D", label: "2 y" },
-];
 
 const noDevices: readonly ChosenDevice[] = [];
 
@@ -89,7 +80,7 @@ interface PlacedChartProps {
 
 function PlacedChart({ choice, devices, offered, place, values, change }: PlacedChartProps) {
   const view = chartViewIn(values);
-  const range = ranges.some(({ value }) => value === values.range) ? values.range : defaults.range;
+  const range = isChartDuration(values.range) ? values.range : defaults.range;
   const { topic, pointer } = place;
   const { data, error, refetch } = useSeries({
     ...choice,
@@ -131,7 +122,7 @@ function PlacedChart({ choice, devices, offered, place, values, change }: Placed
           aria-label="Time that is shown"
           value={range}
           onChange={(chosen) => change({ range: chosen, zoom: "" })}
-          data={ranges}
+          data={[...durationChoices]}
         />
         <Button
           size="xs"

@@ -9,7 +9,7 @@ import type { ChartRange, ChartView } from "./chart-view.ts";
 import styles from "./plot.module.css";
 import { type DrawnSeries, drawnData } from "./plot-data.ts";
 import { drawHeld, drawLines, noLimits, type PlotLimits, withLines } from "./plot-limits.ts";
-import type { PlacedSeries } from "./series-sizes.ts";
+import { isDashed, markOf, type PlacedSeries } from "./series-sizes.ts";
 
 /** Heights in pixels: of a chart alone, and of one of several or on a phone. */
 const heights = { alone: 300, small: 176 } as const;
@@ -68,7 +68,7 @@ interface ReadOut {
   readonly at: number;
   readonly rows: readonly {
     readonly name: string;
-    readonly color: string;
+    readonly place: number;
     readonly text: string;
     readonly range: string;
   }[];
@@ -132,9 +132,9 @@ export function Plot(props: PlotProps) {
           style={{ left: readOut.left }}
         >
           <p>{format.time(readOut.at)}</p>
-          {readOut.rows.map(({ name, color, text, range }) => (
+          {readOut.rows.map(({ name, place, text, range }) => (
             <p key={name}>
-              <i style={{ background: color }} />
+              <i style={{ background: markOf(place) }} />
               <span>{name}</span>
               <b>{text}</b>
               {range !== "" && <small>{range}</small>}
@@ -252,7 +252,7 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
               label,
               stroke: color,
               width: 1.5,
-              ...(place >= colors[scheme].length && { dash: [4, 3] }),
+              ...(isDashed(place) && { dash: [4, 3] }),
               ...(names.length === 1 && { fill: `${color}${areaOpacity}` }),
               points: {
                 show: (_plot: UPlot, _series: number, first: number, last: number) =>
@@ -281,7 +281,7 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
       const { least, most } = point;
       return {
         name: label,
-        color: colorOf(place),
+        place,
         text: format.mean(point),
         range: least === most ? "" : `${format.number(least)} to ${format.number(most)}`,
       };

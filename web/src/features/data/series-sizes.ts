@@ -3,8 +3,24 @@ import type { NumericSeries } from "./topic-numbers.ts";
 /** Series whose largest numbers differ by more than this factor get separate charts. */
 const mostTimesLarger = 10;
 
-/** Number of colours of `tokens.css` for series. */
-export const seriesColors = 6;
+/** Number of colours of `tokens.css` for series; later series have the same ones, in dashes. */
+const seriesColors = 6;
+
+/** Colour of a series in CSS. */
+export function seriesColor(place: number): string {
+  return `var(--series-${(place % seriesColors) + 1})`;
+}
+
+/** Whether the line of a series is dashed. */
+export function isDashed(place: number): boolean {
+  return place >= seriesColors;
+}
+
+/** The background of the mark that stands for the line of a series. */
+export function markOf(place: number): string {
+  const color = seriesColor(place);
+  return isDashed(place) ? `linear-gradient(90deg, ${color} 4px, transparent 4px 7px, ${color} 7px)` : color;
+}
 
 /** A series and its place among those of its topic, which gives it its colour. */
 export interface PlacedSeries {

@@ -15,7 +15,7 @@ import type { ChartRange, ChartView } from "./chart-view.ts";
 import type { ChartedNumbers } from "./charted-records.ts";
 import styles from "./plot.module.css";
 import { pointAt, pointsOf } from "./plot-data.ts";
-import { groupsByUnit, type PlacedSeries, seriesColors } from "./series-sizes.ts";
+import { groupsByUnit, markOf, type PlacedSeries } from "./series-sizes.ts";
 import { mostSeries, mostTopics, summaryOf, type TopicNumbers } from "./topic-numbers.ts";
 
 const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
@@ -155,7 +155,7 @@ function GroupChart({ group, isSmall, from, to, zone, format, onZoom }: GroupCha
               title="Show or hide"
               onClick={() => toggle(series.name)}
             >
-              <i style={{ background: `var(--series-${(place % seriesColors) + 1})` }} />
+              <i style={{ background: markOf(place) }} />
               {label ?? series.name}
               {point !== null && <b>{withUnit(format.mean(point), { unit })}</b>}
             </button>

@@ -1,26 +1,15 @@
+import { chartRanges } from "../../data/chart-ranges.ts";
+
 /** Ranges that end now, by their names in the address. */
 export const lastRanges = {
   "15m": { label: "15 min", ms: 900_000 },
-  "1h": { label: "1 h", ms: 3_600_000 },
-  "24h": { label: "24 h", ms: 86_400_000 },
-  "7d": { label: "7 d", ms: 604_800_000 },
+  "1h": chartRanges["1h"],
+  "24h": chartRanges["24h"],
+  "7d": chartRanges["7d"],
 } as const;
 export type LastRange = keyof typeof lastRanges;
 
-const dayMs = 86_400_000;
-
-/** Ranges of one value: those above, and longer ones, which are read by spans of time. */
-export const valueRanges = {
-  "1h": lastRanges["1h"],
-  "24h": lastRanges["24h"],
-  "7d": lastRanges["7d"],
-  "30d": { label: "30 d", ms: 30 * dayMs },
-  "1y": { label: "1 y", ms: 365 * dayMs },
-  "2y": { label: "2 y", ms: 730 * dayMs },
-} as const;
-export type ValueRange = keyof typeof valueRanges;
-
-/** The longest range whose records are read one by one, in milliseconds. */
+/** The longest range whose records are read one by one, in milliseconds: longer ones are read by spans of time. */
 export const longestOfRecords = lastRanges["7d"].ms;
 
 /** The shown range of time. */
@@ -57,11 +46,6 @@ export function asBetween(range: TimeRange, now: number): TimeRange & { readonly
 /** Whether a word names a range that ends now. */
 export function isLastRange(word: string): word is LastRange {
   return Object.hasOwn(lastRanges, word);
-}
-
-/** Whether a word names a range of one value. */
-export function isValueRange(word: string): word is ValueRange {
-  return Object.hasOwn(valueRanges, word);
 }
 
 /** Empty if the text is no time. */

@@ -6,11 +6,11 @@ import { countText, valueText } from "../../../components/number-text.ts";
 import { timeSpan } from "../../../components/time-in-words.ts";
 import { Waiting } from "../../../components/waiting.tsx";
 import { chartFormat } from "../../data/chart-format.ts";
+import { type ChartRangeName, chartRanges, isChartRangeName } from "../../data/chart-ranges.ts";
 import type { ChartView } from "../../data/chart-view.ts";
 import type { PlotLimits } from "../../data/plot-limits.ts";
 import { summaryOf, type TopicNumbers } from "../../data/topic-numbers.ts";
 import type { DeviceValue } from "./device-values.ts";
-import { isValueRange, type ValueRange, valueRanges } from "./time-range.ts";
 import styles from "./value-chart.module.css";
 
 const Plot = lazyView(async () => (await import("../../data/plot.tsx")).Plot);
@@ -25,8 +25,8 @@ interface ValueChartProps {
   /** The stretch of time, Unix ms. */
   readonly from: number;
   readonly to: number;
-  readonly range: ValueRange;
-  readonly onRange: (range: ValueRange) => void;
+  readonly range: ChartRangeName;
+  readonly onRange: (range: ChartRangeName) => void;
   readonly view: ChartView;
   readonly onZoom: (zoom: ChartView["zoom"]) => void;
 }
@@ -69,8 +69,8 @@ export function ValueChart({
         <SegmentedControl
           aria-label="Time that is shown"
           value={range}
-          onChange={(chosen) => isValueRange(chosen) && onRange(chosen)}
-          data={Object.entries(valueRanges).map(([name, { label }]) => ({ value: name, label }))}
+          onChange={(chosen) => isChartRangeName(chosen) && onRange(chosen)}
+          data={Object.entries(chartRanges).map(([name, { label }]) => ({ value: name, label }))}
         />
       }
     >

@@ -5,13 +5,22 @@ import { shareText } from "../../../components/number-text.ts";
 import { remainingMs, remainingText } from "../../../components/progress-text.ts";
 import { outcomeText } from "./execution-words.ts";
 
+/** JSON would break at the hyphens in its names and times. */
+const brokenAnywhere = { wordBreak: "break-all" } as const;
+
 /** What became of an execution, what it waits for, or how much of a file the device has. */
 export function ExecutionProgress({ execution }: { readonly execution: Execution }) {
   const { state, stage, percent, sent_at, device_id } = execution;
   const text = outcomeText(execution);
   if (state !== "sent" || stage !== "transferring" || percent === null)
     return (
-      <Text size="xs" lineClamp={2} miw={160} title={text} style={{ overflowWrap: "anywhere" }}>
+      <Text
+        size="xs"
+        lineClamp={2}
+        miw={160}
+        title={text}
+        style={{ overflowWrap: "anywhere", ...(/^[[{"]/.test(text) && brokenAnywhere) }}
+      >
         {text}
       </Text>
     );
