@@ -1,5 +1,6 @@
 import { Alert } from "@devmesh/contracts/model/alert";
 import type { Device } from "@devmesh/contracts/model/device";
+import { Job } from "@devmesh/contracts/model/job";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
@@ -74,6 +75,22 @@ describe("frames of the stream", () => {
       ["a", true],
       ["b", false],
     ]);
+    stop();
+  });
+
+  test("that end a job while it is read are not undone by what was read before", async () => {
+    const job = Job.parse(Job.meta()?.example);
+    const { take, stop } = applyAroundReads(queries, (frames) => applyFrames(queries, frames));
+    let answer = (_job: Job) => {};
+    const queryKey = queryKeys.job(job.id);
+    const reading = queries.fetchQuery({
+      queryKey,
+      queryFn: () => new Promise<Job>((resolve) => (answer = resolve)),
+    });
+    take([frame("job", job.id, { ...job, state: "done" })]);
+    answer({ ...job, state: "planning" });
+    await reading;
+    expect(queries.getQueryData<Job>(queryKey)?.state).toBe("done");
     stop();
   });
 

@@ -10,6 +10,9 @@ const followed: ReadonlySet<unknown> = new Set([
   queryKeys.device("")[0],
   queryKeys.keys[0],
   queryKeys.customers[0],
+  queryKeys.job("")[0],
+  queryKeys.jobs[0],
+  queryKeys.alert("")[0],
 ]);
 
 /**
