@@ -7,7 +7,7 @@ const mostTimesLarger = 10;
 const seriesColors = 6;
 
 /** Colour of a series in CSS. */
-export function seriesColor(place: number): string {
+function seriesColor(place: number): string {
   return `var(--series-${(place % seriesColors) + 1})`;
 }
 
