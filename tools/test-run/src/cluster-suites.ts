@@ -5,9 +5,10 @@ const reportAs = "@devmesh/e2e over MongoDB and three nats-servers";
 const env = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
 
 /**
- * Files with their own mesh, that only run commands, or that use a browser: the store and the broker do not matter.
+ * Files with their own mesh, that only run commands, use a browser or check the form of answers: the store and the
+ * broker do not matter.
  */
-const sameOverAll = ["backup", "dashboard", "old-client", "single-service"];
+const sameOverAll = ["backup", "conventions", "dashboard", "old-client", "single-service"];
 
 /**
  * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without
