@@ -65,6 +65,14 @@ export function reference(browser: () => Browser, shared: () => TestMesh): void 
       expect(await page.locator("html").getAttribute("data-mantine-color-scheme")).toBe("dark");
     });
 
+    test("shows the overview where the address names an operation that there is not", async () => {
+      const { page } = await visit();
+      await open(page, "get-/api/v2/nothing");
+      await page.getByRole("heading", { name: "Quick start" }).waitFor();
+      await page.evaluate(() => location.assign("#?route=get-/api/v2/nothing-either"));
+      await page.waitForURL("**/docs#?route=overview");
+    });
+
     test("shows of an operation one answer at a time, so that it stays short", async () => {
       const { page } = await visit();
       await open(page, "post-/api/v2/devices/-id-");

@@ -9,6 +9,12 @@ const themeKey = "mantine-color-scheme-value";
 interface OpenApiExplorer extends HTMLElement {
   /** Shows a document, whose references it resolves. */
   loadSpec(document: object): Promise<void>;
+  readonly resolvedSpec: { readonly tags: readonly (Place & { readonly paths: readonly Place[] })[] };
+}
+
+/** What the address can name. */
+interface Place {
+  readonly elementId: string;
 }
 
 /** A class of Lit, whose styles are fixed when its first element is made. */
@@ -53,6 +59,23 @@ async function show(): Promise<void> {
   if (location.hash === "") history.replaceState(null, "", "#?route=overview");
   introduction.replaceWith(explorer);
   await explorer.loadSpec(forReading(await answer.json(), location.origin));
+  const leaveUnknown = () => {
+    // The explorer shows nothing for it, such as an operation of another release.
+    if (!isKnown(explorer.resolvedSpec)) location.replace("#?route=overview");
+  };
+  leaveUnknown();
+  addEventListener("hashchange", leaveUnknown);
+}
+
+function isKnown({ tags }: OpenApiExplorer["resolvedSpec"]): boolean {
+  const route = new URLSearchParams(location.hash.split("?")[1]).get("route") ?? "";
+  if (/^(overview|auth$)/.test(route)) return true;
+  return tags.some(
+    ({ elementId, paths }) =>
+      route === elementId ||
+      route.startsWith(`${elementId}--`) ||
+      paths.some((path) => path.elementId === route),
+  );
 }
 
 const attributes = {
