@@ -190,6 +190,14 @@ export async function openWebhooks(storeUrl?: string) {
   const ofWebhooks = await connect("webhooks");
   const outbox = createEventOutbox(ofWebhooks, {}, { maxBytes: 1024 ** 3 });
   const cloudEvents = createCloudEvents("https://mesh.example.com/api/v2");
+  async function withStore<T>(use: (store: WebhookStore) => Promise<T>): Promise<T> {
+    const store = await openStore(ownEnvironment.STORE_URL);
+    try {
+      return await use(store);
+    } finally {
+      await store.close();
+    }
+  }
   const upkeepOver = (store: WebhookStore, ofReplica: EventOutbox) =>
     createUpkeep({
       store,
@@ -227,9 +235,8 @@ export async function openWebhooks(storeUrl?: string) {
       }
     },
     /** Cuts a webhook so many times, one cut begun before the last has ended. Resolves to what the broker has of it. */
-    async cutOften(id: string, times: number) {
-      const store = await openStore(ownEnvironment.STORE_URL);
-      try {
+    cutOften: (id: string, times: number) =>
+      withStore(async (store) => {
         const { cut } = upkeepOver(store, outbox);
         const signal = AbortSignal.timeout(60_000);
         const cuts: Promise<void>[] = [];
@@ -243,14 +250,10 @@ export async function openWebhooks(storeUrl?: string) {
         }
         await Promise.all(cuts);
         return { row: await store.find(id, signal), found: (await outbox.consumers()).get(id) };
-      } finally {
-        await store.close();
-      }
-    },
+      }),
     /** Cuts a webhook after another replica listed its consumer and before that one compares it with the row. */
-    async cutWithinRound(id: string) {
-      const store = await openStore(ownEnvironment.STORE_URL);
-      try {
+    cutWithinRound: (id: string) =>
+      withStore(async (store) => {
         const signal = AbortSignal.timeout(60_000);
         const replica = upkeepOver(store, outbox);
         const other = upkeepOver(store, {
@@ -263,20 +266,33 @@ export async function openWebhooks(storeUrl?: string) {
           },
         });
         await other.run(signal);
-      } finally {
-        await store.close();
-      }
-    },
+      }),
+    /** Cuts a webhook whose consumer another replica makes again meanwhile, which dies before it publishes the gap. */
+    cutBesideDeath: (id: string) =>
+      withStore(async (store) => {
+        const signal = AbortSignal.timeout(60_000);
+        const row = await store.find(id, signal);
+        if (row === null) throw new Error("the webhook is gone");
+        let isDead = false;
+        const replica = upkeepOver(store, {
+          ...outbox,
+          async put(wanted, gapFrom) {
+            if (gapFrom === null && !isDead) {
+              isDead = true;
+              await outbox.remove(id);
+              await outbox.put(wanted, new Date().toISOString());
+            }
+            return await outbox.put(wanted, gapFrom);
+          },
+        });
+        await replica.cut(row, Date.now(), signal);
+      }),
     /** What the broker and the store of the service hold, as text. */
     async atRest(): Promise<string> {
       const contents = await Promise.all([broker.storeDir, folder.path].map(contentsOf));
       if (storeUrl === undefined) return contents.join("\n");
-      const store = await openStore(storeUrl);
-      try {
-        return [...contents, JSON.stringify(await store.list(AbortSignal.timeout(10_000)))].join("\n");
-      } finally {
-        await store.close();
-      }
+      const rows = await withStore((store) => store.list(AbortSignal.timeout(10_000)));
+      return [...contents, JSON.stringify(rows)].join("\n");
     },
     /** Number of events that wait for a webhook, those that are being delivered included. */
     waitingFor: async (id: string) => (await outbox.consumers()).get(id)?.waiting,

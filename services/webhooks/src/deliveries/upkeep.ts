@@ -48,14 +48,18 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
 
   /**
    * The metadata of the consumer say that the gap is to be published, so that a crash between the two loses none. One
-   * that another replica made since then has not received the gap of the former.
+   * that another replica made meanwhile has not received the gap, and is published one as well.
    */
   async function publishGap(webhook: StoredWebhook, from: string, consumer: string): Promise<void> {
     const until = clock.now().toISOString();
     const event = events.of({ id: randomUUID(), type: "devmesh.gap", time: until, data: { from, until } });
     const delivery: WebhookDelivery = { event, format: "cloudevents" };
-    await outbox.publish(webhook.id, JSON.stringify(delivery), `gap-${webhook.id}-${consumer}-${from}`);
-    await outbox.put(wantedConsumer(webhook), null);
+    for (let made = consumer; ; ) {
+      await outbox.publish(webhook.id, JSON.stringify(delivery), `gap-${webhook.id}-${made}-${from}`);
+      const found = await outbox.put(wantedConsumer(webhook), null);
+      if (found === made) return;
+      made = found;
+    }
   }
 
   /** Makes a consumer as its row says, also where that is edited meanwhile: the last to write reads once more. */
