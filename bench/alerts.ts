@@ -50,6 +50,16 @@ async function createRules(mesh: TestMesh, more: object): Promise<string[]> {
   return ids;
 }
 
+/** Resolves when `data` has nothing to do: every 30 s it adds up the numbers of stored records. */
+async function becomesIdle(pid: number): Promise<void> {
+  await sleep(sweepMs);
+  for (let before = Number.NaN; ; await sleep(1_000)) {
+    const now = await cpuSeconds([pid]);
+    if (now - before < 0.05) return;
+    before = now;
+  }
+}
+
 /** The processor time of `alerts` and `data` while records are stored, without rules and with them. */
 async function rules(records: number): Promise<Figure[]> {
   await using folder = await tempFolder();
@@ -66,8 +76,7 @@ async function rules(records: number): Promise<Figure[]> {
     const load = { kind: "records", messages: records, inFlight: 1_000 } as const;
     await publish({ port: mesh.ports.mqtt, folder: folder.path, publishers: devices, ...load });
     while ((await stored()) < before + records) await sleep(100);
-    // What was stored last is read in the next round.
-    await sleep(2_000);
+    await becomesIdle(data);
     return { alerts: (await cpuSeconds([alerts])) - ofAlerts, data: (await cpuSeconds([data])) - ofData };
   }
   const ids = await createRules(mesh, { enabled: false });
@@ -94,16 +103,6 @@ async function rules(records: number): Promise<Figure[]> {
       0.15,
     ),
   ];
-}
-
-/** Resolves when `data` has nothing to do: every 30 s it adds up the numbers of stored records. */
-async function becomesIdle(pid: number): Promise<void> {
-  await sleep(sweepMs);
-  for (let before = Number.NaN; ; await sleep(1_000)) {
-    const now = await cpuSeconds([pid]);
-    if (now - before < 0.05) return;
-    before = now;
-  }
 }
 
 /** The processor time of following records alone: `alerts` stands still while they are stored, and reads them then. */
