@@ -54,7 +54,7 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     });
     await offline("failing");
     await service.until(async () => attempts > 0 && (await stateOf(id)).state.last_failure !== null);
-    await service.clock.advance(day);
+    service.clock.aheadMs = day;
     const { items } = await service.until(async () => {
       const page = await mesh.client.listDeadDeliveries({ id }, call());
       return page.items.length === 1 && page;
@@ -217,8 +217,8 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     await using service = await mesh.startWithClock({ WEBHOOK_QUEUE_BYTES: "1M" });
     const [away, healthy] = [await created(["rpc.out.*"]), await created(["rpc.out.*"])];
     receiver.answers.set(away.path, () => 500);
-    const payload = "x".repeat(2_000);
-    const ids = Array.from({ length: 1_500 }, (_, at) => `full-${at}`);
+    const payload = "x".repeat(8_000);
+    const ids = Array.from({ length: 375 }, (_, at) => `full-${at}`);
     const publish = (id: string) => mesh.rpcEvents.rpc_out({ id, timestamp: now(), name: "log", payload });
     for (let at = 0; at < ids.length; at += 50) await Promise.all(ids.slice(at, at + 50).map(publish));
     const arrived = () => new Set(eventsAt(healthy.path).filter((one) => one.startsWith("full-")));

@@ -210,6 +210,7 @@ export async function openWebhooks(storeUrl?: string) {
   return {
     broker,
     client,
+    outbox,
     /** Whose records were read after a cursor: ids of devices, or `all`. */
     followed,
     /** Queues an event as `deliver` does. */

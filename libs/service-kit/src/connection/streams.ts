@@ -103,14 +103,15 @@ async function ensureDeadStream(bus: Bus, name: string, subject: string): Promis
 
 /**
  * The stream of what waits for webhooks: each event is kept while a consumer wants it, 48 h at most. What was given up
- * is kept as that of a queue.
+ * is kept as that of a queue. `firstSequence` is that of the first event to source where the broker does not know what
+ * it has sourced; without it, it would begin at the time of the last message, and skip events stored before that.
  */
-export async function ensureOutboxStreams(bus: Bus, maxBytes: number): Promise<void> {
+export async function ensureOutboxStreams(bus: Bus, maxBytes: number, firstSequence: number): Promise<void> {
   await ensureEventsStream(bus);
   await ensureStream(bus, {
     name: outbox.stream,
     subjects: [outbox.allSubjects],
-    sources: [{ name: eventsStream }],
+    sources: [{ name: eventsStream, opt_start_seq: firstSequence }],
     retention: RetentionPolicy.Interest,
     // Sourcing waits for room; events dropped here would be lost without a gap.
     discard: DiscardPolicy.New,

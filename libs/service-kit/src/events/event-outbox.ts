@@ -1,5 +1,5 @@
 import type { EventDeclaration } from "@devmesh/contracts/contract";
-import { AckPolicy, DeliverPolicy, type StoredMsg } from "@nats-io/jetstream";
+import { AckPolicy, DeliverPolicy, type StoredMsg, type StreamInfo } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "../connection/bus.ts";
 import { createPuller, type PulledMessage, type Puller } from "../connection/pull.ts";
@@ -94,6 +94,8 @@ export function createEventOutbox(
   { maxBytes }: { readonly maxBytes: number },
 ): EventOutbox {
   const { stream, dead } = outbox;
+  /** Sequence of the last event that had been sourced one round ago. */
+  let sourcedBefore = 0;
 
   const filtersOf = ({ id, events: wanted }: WantedConsumer): string[] => [
     outbox.subject(id),
@@ -125,10 +127,20 @@ export function createEventOutbox(
   return {
     async ensure() {
       const manager = await streamManager(bus);
-      const [of, from] = await Promise.all([findStream(manager, stream), findStream(manager, eventsStream)]);
-      const [source] = (of?.sources ?? []) as readonly { readonly seq?: number }[];
-      if (from !== null && (source?.seq ?? 0) > from.state.last_seq) await manager.streams.delete(stream);
-      await ensureOutboxStreams(bus, maxBytes);
+      // In this order: an event that is stored in between must not look like one that was sourced too early.
+      const of = await findStream(manager, stream);
+      const from = await findStream(manager, eventsStream);
+      const last = from?.state.last_seq ?? 0;
+      const source = of && sourceOf(of);
+      const isReplaced = source !== null && Math.max(source.sourced, source.first - 1) > last;
+      if (isReplaced) await manager.streams.delete(stream);
+      // What was sourced a round ago is stored; what was sourced just now may not be when the broker dies.
+      const first =
+        source === null || isReplaced
+          ? last + 1
+          : Math.max(source.first, Math.min(source.sourced, sourcedBefore) + 1);
+      await ensureOutboxStreams(bus, maxBytes, first);
+      sourcedBefore = source?.sourced ?? 0;
     },
 
     async birth() {
@@ -210,6 +222,13 @@ export function createEventOutbox(
       await manager.streams.purge(dead, { filter: outbox.deadOf(of) });
     },
   };
+}
+
+/** The last sequence that a stream has sourced, and the first that it sources where that is not known. */
+function sourceOf({ sources, config }: StreamInfo): { sourced: number; first: number } {
+  const [source] = (sources ?? []) as readonly { readonly seq?: number }[];
+  const sourced = source?.seq ?? 0;
+  return { sourced, first: config.sources?.[0]?.opt_start_seq ?? sourced + 1 };
 }
 
 /** A message that waits for one consumer. */
