@@ -148,10 +148,9 @@ export function describeStoreAway(mongodb: () => TestMongodb): void {
       await publishMore(20);
       expect([...subjects()].filter((subject) => Number(subject?.slice(1)) >= first)).toEqual([]);
       proxy.restore();
-      await eventually(
-        () => subjects().size === published && recordIds().length === mesh.records.length,
-        { withinMs: 120_000 },
-      );
+      await eventually(() => subjects().size === published && recordIds().length === mesh.records.length, {
+        withinMs: 120_000,
+      });
       const idsOfSubject = new Map<string, Set<string>>();
       for (const { subject = "", id } of receiver.eventsAt("/events"))
         idsOfSubject.set(subject, (idsOfSubject.get(subject) ?? new Set()).add(id));
