@@ -38,7 +38,27 @@ export async function violationsInBothThemes(page: Page): Promise<string[]> {
   ] as const) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+    await endTransitions(page);
     for (const violation of await seriousViolations(page, rules)) found.push(`${colorScheme}: ${violation}`);
   }
   return found;
+}
+
+/** Ends the change from one colour to another: halfway neither can be read. */
+async function endTransitions(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const rootsIn = (root: Document | ShadowRoot): (Document | ShadowRoot)[] => [
+      root,
+      ...[...root.querySelectorAll("*")].flatMap(({ shadowRoot }) => (shadowRoot ? rootsIn(shadowRoot) : [])),
+    ];
+    const running = () =>
+      rootsIn(document)
+        .flatMap((root) => root.getAnimations())
+        .filter((animation) => animation instanceof CSSTransition);
+    // The end of one can begin that of what inherits from it.
+    for (let ending = running(); ending.length > 0; ending = running()) {
+      for (const transition of ending) transition.finish();
+      await new Promise(requestAnimationFrame);
+    }
+  });
 }

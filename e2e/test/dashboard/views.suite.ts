@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/gl
 import type { Browser, Locator, Page } from "playwright-core";
 import { seriousViolations, violationsInBothThemes } from "../../src/browser/accessibility.ts";
 import { noPageErrors } from "../../src/browser/page-errors.ts";
-import { layoutFaults, viewFaults } from "../../src/browser/view-faults.ts";
+import { drawn, layoutFaults, viewFaults } from "../../src/browser/view-faults.ts";
 import { type Visit, visitDashboard } from "../../src/browser/visit.ts";
 import { type SmallFleet, startSmallFleet } from "../../src/small-fleet.ts";
 import { asMaster } from "../../src/tenant.ts";
@@ -169,6 +169,28 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       );
       const rules = (await seriousViolations(page)).map((violation) => violation.split(" ", 1)[0]);
       expect(rules).toEqual(["button-name", "color-contrast"]);
+    });
+
+    test("are searched in the colours of a theme, not halfway to them", async () => {
+      await using context = await browser().newContext({ colorScheme: "light" });
+      const page = await context.newPage();
+      await page.setContent('<html lang="en"><title>x</title><main><h1>x</h1><div></div></main></html>');
+      await page.evaluate(() => {
+        const dark = matchMedia("(prefers-color-scheme: dark)");
+        const follow = () => {
+          document.documentElement.dataset.mantineColorScheme = dark.matches ? "dark" : "light";
+        };
+        dark.addEventListener("change", follow);
+        follow();
+        const shadow = document.querySelector("div")?.attachShadow({ mode: "open" });
+        if (shadow)
+          shadow.innerHTML = `<style>
+            button { color: black; background: #ddd; transition: background 3600s linear }
+            @media (prefers-color-scheme: dark) { button { color: white; background: black } }
+          </style><button>Start</button>`;
+      });
+      await drawn(page);
+      expect(await violationsInBothThemes(page)).toEqual([]);
     });
 
     test("are searched by what finds numbers and times in English form", () => {
