@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { SeriesFunction } from "@devmesh/contracts/model/series";
 import { startFleet } from "@devmesh/simulator/fleet";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
@@ -21,6 +22,8 @@ export interface LivedInMesh extends AsyncDisposable {
   readonly update: string;
   /** Id of a webhook that delivers. */
   readonly webhook: string;
+  /** Id of a board with charts and values. */
+  readonly board: string;
 }
 
 /** Devices of the calm fleet, and of one whose devices fail. */
@@ -53,13 +56,14 @@ export async function startLivedInMesh(minutes: number, signal: AbortSignal): Pr
     const { port } = receiver.address() as AddressInfo;
     const webhook = await watch(mesh, `http://127.0.0.1:${port}/devmesh`);
     const job = await startJob(mesh);
+    const board = await createBoard(mesh, pump);
     const until = performance.now() + minutes * 60_000;
     for (let calls = 0; performance.now() < until; calls++) {
       await callSome(mesh, calls);
       await sleep(2_000, undefined, { signal });
     }
     const update = await startUpdate(mesh);
-    return { mesh, pump, differing, job, update, webhook, [Symbol.asyncDispose]: dispose };
+    return { mesh, pump, differing, job, update, webhook, board, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -128,6 +132,52 @@ async function watch(mesh: TestMesh, url: string): Promise<string> {
     note: "The site is rebuilt",
   });
   return webhook.id;
+}
+
+/** A board of the site: values of all devices of a kind, charts of some. Returns its id. */
+async function createBoard(mesh: TestMesh, pump: string): Promise<string> {
+  const master = asMaster(mesh);
+  const some = async (label: string, count: number): Promise<string[]> =>
+    (await master.get(`devices?where=label:${label}&limit=${count}`)).json.map(
+      ({ id }: { id: string }) => id,
+    );
+  const range = "PT15M";
+  const value = (title: string, topic: string, pointer: string, fn: SeriesFunction, x: number) => ({
+    kind: "value",
+    title,
+    topic,
+    pointer,
+    fn,
+    range,
+    where: { labels: { all: [topic] } },
+    x,
+    y: 0,
+    w: 3,
+    h: 2,
+  });
+  const chart = (title: string, topic: string, pointer: string, device_ids: readonly string[]) => ({
+    kind: "chart",
+    title,
+    topic,
+    pointer,
+    fn: "avg",
+    range,
+    device_ids,
+  });
+  const { json } = await master.post("boards", {
+    name: "Cold chain, north",
+    panels: [
+      value("Warmest fridge", "fridge", "/temperature", "max", 0),
+      value("Coldest fridge", "fridge", "/temperature", "min", 3),
+      value("Motors", "pump", "/motor", "avg", 6),
+      value("Strongest wind", "weather", "/wind", "max", 9),
+      { ...chart("Fridges", "fridge", "/temperature", await some("fridge", 4)), x: 0, y: 2, w: 8, h: 4 },
+      { ...chart("Pressure", "pump", "/pressure", [pump]), x: 8, y: 2, w: 4, h: 4 },
+      { ...chart("Wind", "weather", "/wind", await some("weather", 3)), x: 0, y: 6, w: 6, h: 3 },
+      { ...chart("Power of the pump", "pump", "/power", [pump]), x: 6, y: 6, w: 6, h: 3 },
+    ],
+  });
+  return json.id;
 }
 
 /** A job in stages, and one that the flaky fleet fails. Returns the id of the first. */

@@ -26,7 +26,7 @@ const tall = { viewport: { width: 1440, height: 1000 } } as const;
 
 /** Every picture, of the mesh as it is now. */
 export function pictures(lived: LivedInMesh): readonly Picture[] {
-  const { mesh, pump, differing, job, update, webhook } = lived;
+  const { mesh, pump, differing, job, update, webhook, board } = lived;
   return [
     { name: "home", path: "/home", options: tall },
     { name: "home-dark", path: "/home", options: { ...tall, ...dark } },
@@ -43,6 +43,9 @@ export function pictures(lived: LivedInMesh): readonly Picture[] {
     { name: "device-rpc", path: `/devices/${pump}/rpc`, prepare: callFunctions },
     { name: "device-creation", path: "/devices", prepare: (visit) => createDevice(visit, mesh.masterKey) },
     { name: "data", path: "/data?filter=pressure" },
+    { name: "board", path: `/boards/${board}`, options: tall },
+    { name: "board-dark", path: `/boards/${board}?full=1`, options: dark },
+    { name: "board-phone", path: `/boards/${board}`, options: phone },
     { name: "alerts", path: "/alerts" },
     { name: "alerts-dark", path: "/alerts", options: dark },
     { name: "alerts-phone", path: "/alerts", options: phone },
