@@ -1,3 +1,4 @@
+import { openMongo } from "@devmesh/store/mongodb";
 import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { fakeDevice } from "@devmesh/testkit/fakes";
@@ -65,9 +66,19 @@ describe("SQLite", () => noAlertIsForEver(async () => openSqliteAlertsStore(":me
 
 describeOverMongodb("MongoDB", (mongodb) => {
   const databases = new AsyncDisposableStack();
+  let storeUrl: MongoUrl | null = null;
   afterAll(() => databases.disposeAsync());
   noAlertIsForEver(async () => {
-    const { storeUrl } = databases.use(mongodb().newDatabase());
-    return await openMongoAlertsStore(parseStoreUrl(storeUrl) as MongoUrl, signal);
+    // One database, emptied for each test: a new one with its indexes costs more than the test.
+    if (storeUrl === null)
+      storeUrl = parseStoreUrl(databases.use(mongodb().newDatabase()).storeUrl) as MongoUrl;
+    else await emptyCollections(storeUrl);
+    return await openMongoAlertsStore(storeUrl, signal);
   });
 });
+
+async function emptyCollections(url: MongoUrl): Promise<void> {
+  const { db, close } = await openMongo(url, [], signal);
+  for (const collection of await db.collections()) await collection.deleteMany({});
+  await close();
+}
