@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { violationsInBothThemes } from "./accessibility.ts";
 
-/** Widths of windows that each view is measured in: a phone, a tablet, and with a navigation of icons and of words. */
-const widths = [390, 768, 820, 1280];
+/** Widths of windows that each view is measured in: with a navigation of words and of icons, a tablet, and a phone. */
+const widths = [1280, 820, 768, 390];
 
 /**
  * What is wrong with the shown view in the light theme, in the dark one and in windows of several widths: violations of
@@ -12,7 +12,7 @@ export async function viewFaults(page: Page): Promise<string[]> {
   const faults = await violationsInBothThemes(page);
   const before = page.viewportSize() ?? { width: 1280, height: 800 };
   for (const width of widths) {
-    await page.setViewportSize({ width, height: 844 });
+    await page.setViewportSize({ width, height: before.height });
     faults.push(...(await layoutFaults(page)));
   }
   await page.setViewportSize(before);
