@@ -142,16 +142,13 @@ withBuilder("the liveness probe of nats-server", () => {
   const header = "Filesystem 1024-blocks Used Available Capacity Mounted on";
 
   /** Whether the probe passes where the server answers so and `/data` has so much room, in KB. */
-  async function passes(overlay: (typeof overlays)[number], isHealthy: boolean, freeKb: number) {
+  async function passes(nats: Workload | undefined, isHealthy: boolean, freeKb: number) {
     await using folder = await tempFolder();
     const asked = join(folder.path, "asked");
     const program = async (name: string, body: string) =>
       writeFile(join(folder.path, name), `#!/bin/sh\n${body}\n`, { mode: 0o700 });
     await program("wget", `for url; do :; done; echo "$url" > ${asked}; exit ${isHealthy ? 0 : 1}`);
     await program("df", `echo "${header}"; echo "/dev/sda 20000000 1 ${freeKb} 1% /data"`);
-    const nats = workloadsOf(await buildManifests(builder ?? "", `overlays/${overlay}`)).find(
-      ({ name }) => name === "nats",
-    );
     const [container] = nats?.template.spec.containers ?? [];
     const [command = "", ...args] = container?.livenessProbe?.exec?.command ?? [];
     const LIVENESS = container?.env?.find(({ name }) => name === "LIVENESS")?.value;
@@ -168,9 +165,11 @@ withBuilder("the liveness probe of nats-server", () => {
     ["production", "http://127.0.0.1:8222/healthz?js-enabled-only=true"],
     ["external-mongodb", "http://127.0.0.1:8222/healthz?js-enabled-only=true"],
   ] as const)("of %s restarts it after a write error once there is room", async (overlay, asked) => {
-    expect(await passes(overlay, true, 20_000)).toEqual({ passes: true, asked });
-    expect(await passes(overlay, false, 16_383)).toEqual({ passes: true, asked });
-    expect(await passes(overlay, false, 16_384)).toEqual({ passes: false, asked });
+    const workloads = workloadsOf(await buildManifests(builder ?? "", `overlays/${overlay}`));
+    const nats = workloads.find(({ name }) => name === "nats");
+    expect(await passes(nats, true, 20_000)).toEqual({ passes: true, asked });
+    expect(await passes(nats, false, 16_383)).toEqual({ passes: true, asked });
+    expect(await passes(nats, false, 16_384)).toEqual({ passes: false, asked });
   });
 });
 
