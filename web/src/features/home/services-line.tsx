@@ -30,7 +30,10 @@ export function ServicesLine({ observation, trouble }: ServicesLineProps) {
         {isUnknown && (
           <>
             <CircleAlert size={18} aria-hidden="true" />
-            <Link href="/services">{trouble}</Link>
+            {/* Beside the icon, also on a phone. */}
+            <Link href="/services" style={{ flex: 1 }}>
+              {trouble}
+            </Link>
           </>
         )}
         {observation !== null && (
