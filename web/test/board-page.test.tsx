@@ -176,6 +176,27 @@ describe("the page of a board", () => {
   });
 });
 
+describe("a board on a wall", () => {
+  test("has a clock, and says since when its numbers are not live, until they are again", async () => {
+    window.history.replaceState(null, "", "/boards/b1?full=1");
+    let isAway = false;
+    const routes = server(() => [500]);
+    await using shown = await showPage(page, {
+      ...routes,
+      "GET /api/v2/series": () => (isAway ? [503, problem("unavailable", 503)] : [200, numbers]),
+    });
+    await screen.findByText("8.5");
+    screen.getByText("Live");
+    screen.getByText(/^\d{1,2}:\d{2}/);
+    isAway = true;
+    await screen.findByText(/^Not live since \d{1,2}:\d{2}/, {}, { timeout: 120_000 });
+    screen.getByText("8.5");
+    isAway = false;
+    await screen.findByText("Live", {}, { timeout: 120_000 });
+    expect(shown.requests.some((each) => each.startsWith("GET /api/v2/series"))).toBe(true);
+  }, 300_000);
+});
+
 function columnOf(title: string): string {
   return screen.getByRole("region", { name: title }).style.gridColumn;
 }

@@ -21,6 +21,7 @@ import { withPlace } from "./board-layout.ts";
 import styles from "./board-page.module.css";
 import { panelTitle } from "./panel-words.ts";
 import { useBoard } from "./use-board.ts";
+import { WallState } from "./wall-state.tsx";
 
 const RenameBoard = lazyView(async () => (await import("./name-board.tsx")).RenameBoard);
 const PanelForm = lazyView(async () => (await import("./panel-form.tsx")).PanelForm);
@@ -95,6 +96,7 @@ export function BoardPage() {
         above={isFull ? undefined : <Link href="/boards">Boards</Link>}
         actions={
           <>
+            {isFull && <WallState />}
             <NativeSelect
               aria-label="Time that all panels show"
               value={shownRange}
@@ -227,7 +229,8 @@ function useFullScreen(isFull: boolean, onLeave: () => void): void {
     return () => {
       document.removeEventListener("fullscreenchange", onChange);
       document.removeEventListener("keydown", onKey);
-      if (document.fullscreenElement !== null) void document.exitFullscreen().catch(() => {});
+      // A browser of phones has neither.
+      if (document.fullscreenElement) void document.exitFullscreen().catch(() => {});
     };
   }, [isFull]);
 }
