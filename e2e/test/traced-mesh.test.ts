@@ -4,6 +4,7 @@ import { afterAll, beforeAll } from "@jest/globals";
 import { keyMatrix } from "./traced-mesh/key-matrix.suite.ts";
 import { load } from "./traced-mesh/load.suite.ts";
 import { notificationStream } from "./traced-mesh/notify.suite.ts";
+import { numbers } from "./traced-mesh/numbers.suite.ts";
 import { readme, webhookGuides } from "./traced-mesh/readme.suite.ts";
 import { secrets } from "./traced-mesh/secrets.suite.ts";
 import { storedData } from "./traced-mesh/stored-data.suite.ts";
@@ -38,6 +39,7 @@ if (process.env.DEVMESH_E2E_BROKER !== "cluster") {
   keyMatrix(() => mesh);
   readme(() => mesh);
   webhookGuides(() => mesh);
+  numbers(() => mesh);
 }
 traces(
   () => mesh,
