@@ -142,6 +142,9 @@ export function describeSeries(
         "x",
         "{",
         "1e999",
+        "NaN",
+        "-Infinity",
+        '"NaN"',
         "[".repeat(5_000),
       ];
       const messages = payloads.map(
@@ -162,6 +165,17 @@ export function describeSeries(
       expect(await readSpans(store, "shapes", [start, start + hour], "hours", "")).toEqual([
         { count: 2, min: 1, max: 4.5, sum: 5.5, first: 4.5, firstAt: start, last: 1, lastAt: start },
       ]);
+    });
+
+    test("beyond 2^53 are the nearest doubles, and a message of 256 KB of numbers has its first ones", async () => {
+      const full = `[${"9007199254740993,".repeat(15_000)}0]`;
+      await store.append([
+        { ...sampleMessage({ deviceId: "full", at: start, value: 0 }), payload: Buffer.from(full) },
+      ]);
+      await rollUpAll(store);
+      const { series } = await store.listSeries("full", "test", never);
+      expect(series).toHaveLength(maxNumbersOfMessage);
+      expect(series.map(({ last }) => last)).toEqual(series.map(() => 2 ** 53));
     });
 
     test("are the first of a device and of a message, and say how many numbers are left out", async () => {
