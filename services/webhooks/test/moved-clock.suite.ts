@@ -64,8 +64,7 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     ]);
     expect((await stateOf(id)).state).toMatchObject({ waiting: 0, dead: 1 });
     await deleteAll();
-    // Each second of the day is a turn of the clock.
-  }, 300_000);
+  });
 
   test("what nobody tried for 24 h is dropped, and told as one gap however often that happens", async () => {
     const { id, path } = await createdAlone(["offline"]);
