@@ -105,7 +105,7 @@ async function rules(records: number): Promise<Figure[]> {
   ];
 }
 
-/** The processor time of following records alone: `alerts` stands still while they are stored, and reads them then. */
+/** The processor time of following records alone: `alerts` is paused while they are stored, and reads them then. */
 async function following(records: number): Promise<Figure[]> {
   await using folder = await tempFolder();
   await using mesh = await startMesh({ env });

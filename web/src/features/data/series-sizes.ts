@@ -16,7 +16,7 @@ export function isDashed(place: number): boolean {
   return place >= seriesColors;
 }
 
-/** The background of the mark that stands for the line of a series. */
+/** The background of the mark that represents the line of a series. */
 export function markOf(place: number): string {
   const color = seriesColor(place);
   return isDashed(place) ? `linear-gradient(90deg, ${color} 4px, transparent 4px 7px, ${color} 7px)` : color;
