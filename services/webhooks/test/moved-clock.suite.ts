@@ -98,17 +98,12 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     await deleteAll();
   });
 
-  test("a round of one replica beside a cut by another leaves a consumer in which the gap waits", async () => {
+  test.each([
+    ["a round of one replica beside a cut by another", "cutWithinRound"],
+    ["a replica that dies as it makes a consumer again beside a cut", "cutBesideDeath"],
+  ] as const)("%s leaves a consumer in which the gap waits", async (_case, cut) => {
     const { id } = await createdAlone(["offline"]);
-    await mesh.cutWithinRound(id);
-    expect(await mesh.waitingFor(id)).toBe(1);
-    await using _service = await mesh.startWithClock();
-    await deleteAll();
-  });
-
-  test("a replica that dies as it makes a consumer again beside a cut loses no gap", async () => {
-    const { id } = await createdAlone(["offline"]);
-    await mesh.cutBesideDeath(id);
+    await mesh[cut](id);
     expect(await mesh.waitingFor(id)).toBe(1);
     await using _service = await mesh.startWithClock();
     await deleteAll();

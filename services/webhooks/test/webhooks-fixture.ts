@@ -305,11 +305,8 @@ export async function openWebhooks(storeUrl?: string) {
     start: (env: Record<string, string> = {}) =>
       startService("webhooks", { ...broker.environmentOf("webhooks"), ...ownEnvironment, ...env }),
     /** Stores a webhook while no service runs. */
-    async insert(webhook: StoredWebhook) {
-      const store = await openStore(ownEnvironment.STORE_URL);
-      await store.insert(webhook, 50, AbortSignal.timeout(10_000));
-      await store.close();
-    },
+    insert: (webhook: StoredWebhook) =>
+      withStore((store) => store.insert(webhook, 50, AbortSignal.timeout(10_000))),
     /** Starts the service in this process, with a clock that the test moves, and that is ahead by so much. */
     async startWithClock(env: Record<string, string> = {}, aheadMs = 0) {
       const clock = new AheadClock(new Date());
