@@ -50,6 +50,15 @@ async function createRules(mesh: TestMesh, more: object): Promise<string[]> {
   return ids;
 }
 
+/** Reads how many records of QoS 1 `data` has stored. */
+async function storedCounter(mesh: TestMesh): Promise<() => Promise<number>> {
+  const { services } = await mesh.parts();
+  return async () => {
+    const metrics = await (await fetch(`${services.data?.ops}/metrics`)).text();
+    return Number(/^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0);
+  };
+}
+
 /** Resolves when `data` has nothing to do: every 30 s it adds up the numbers of stored records. */
 async function becomesIdle(pid: number): Promise<void> {
   await sleep(sweepMs);
@@ -66,11 +75,7 @@ async function rules(records: number): Promise<Figure[]> {
   await using mesh = await startMesh({ env });
   const devices = (await createDevices(mesh, 100)).map((device) => ({ ...device, clientId: device.id }));
   const { alerts = Number.NaN, data = Number.NaN } = await meshProcesses(mesh);
-  const { services } = await mesh.parts();
-  const stored = async () => {
-    const metrics = await (await fetch(`${services.data?.ops}/metrics`)).text();
-    return Number(/^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0);
-  };
+  const stored = await storedCounter(mesh);
   async function measure() {
     const [ofAlerts, ofData, before] = [await cpuSeconds([alerts]), await cpuSeconds([data]), await stored()];
     const load = { kind: "records", messages: records, inFlight: 1_000 } as const;
@@ -112,17 +117,13 @@ async function following(records: number): Promise<Figure[]> {
   const devices = (await createDevices(mesh, 100)).map((device) => ({ ...device, clientId: device.id }));
   const [device] = devices;
   const { alerts = Number.NaN, data = Number.NaN } = await meshProcesses(mesh);
-  const { services } = await mesh.parts();
   if (device === undefined) throw new Error("there is no device");
   await using connection = await connectMqttDevice({
     url: mesh.mqttUrl,
     ...device,
     clientId: `${device.id}:end`,
   });
-  const stored = async () => {
-    const metrics = await (await fetch(`${services.data?.ops}/metrics`)).text();
-    return Number(/^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0);
-  };
+  const stored = await storedCounter(mesh);
   await createRules(mesh, {});
   const end = await create(mesh, "rules", {
     name: "end",

@@ -128,14 +128,10 @@ export class FollowedPage {
     this.#maxBytes = maxBytes;
   }
 
-  get isFull(): boolean {
-    return this.records.ids.length >= this.#limit;
-  }
-
   /** Adds a record, or returns false where it has no room; the first one always has. */
   add(id: number, { time, topic, payload }: FollowedRecord): boolean {
-    if (this.isFull) return false;
     const { ids, times, topics, messages, base64 } = this.records;
+    if (ids.length >= this.#limit) return false;
     const isText = typeof payload === "string";
     const message = isText
       ? payload
