@@ -53,8 +53,21 @@ export async function natsServerBinary(): Promise<string> {
   return (await findNatsServer({ env: process.env })).path;
 }
 
+/** How often a server is started on other ports, since another process may take one before the server does. */
+const starts = 3;
+
 /** Starts nats-server on free ports of 127.0.0.1 and waits until it listens; throws with its log when it does not. */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<TestNatsServer> {
+  for (let start = 1; ; start++) {
+    try {
+      return await startOnFreePorts(options);
+    } catch (error) {
+      if (start === starts || !String(error).includes("address already in use")) throw error;
+    }
+  }
+}
+
+async function startOnFreePorts(options: NatsServerOptions): Promise<TestNatsServer> {
   const binary = await natsServerBinary();
   const folder = await tempFolder();
   const place: NatsServerPlace = {

@@ -25,6 +25,20 @@ describe("a nats-server of a test's own", () => {
     await expect(startNatsServer({ config: "nonsense {" })).rejects.toThrow(/did not start/);
   });
 
+  test("takes other ports where another process was faster", async () => {
+    await using other = await startNatsServer();
+    const places: number[] = [];
+    await using server = await startNatsServer({
+      config: ({ port }) => {
+        places.push(port);
+        const taken = places.length === 1 ? `http: "127.0.0.1:${other.port}"` : "";
+        return `listen: "127.0.0.1:${port}"\n${taken}`;
+      },
+    });
+    expect(places).toEqual([expect.any(Number), server.port]);
+    expect(await isListening(server.port)).toBe(true);
+  });
+
   test("is gone after stop", async () => {
     const server = await startNatsServer();
     await server.stop();
