@@ -4,7 +4,7 @@ import type { TestMesh } from "@devmesh/testkit/mesh";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
 
-/** Less than the deadline of these requests, and more than the 3 s that it takes on a quiet machine. */
+/** Less than the deadline of these requests, and more than the 2.5 s that it takes on a quiet machine. */
 const soonMs = 9_000;
 
 /** Services of a mesh hang, one after the other. */

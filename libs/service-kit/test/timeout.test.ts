@@ -1,9 +1,10 @@
+import { setImmediate } from "node:timers/promises";
 import { defineContract } from "@devmesh/contracts/contract";
 import { calls } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { headers } from "@nats-io/nats-core";
 import { z } from "zod";
 import type { Bus } from "../src/connection/bus.ts";
@@ -177,6 +178,10 @@ describe("a service that hangs", () => {
     createClient(outer, waiting).wait({ ms }, createCallContext({ timeoutMs: 50_000 }));
   const askNested = (ms: number, timeoutMs: number) =>
     createClient(outer, everyMethod).wait({ ms }, createCallContext({ timeoutMs }));
+  /** Lets the event loop turn some times. */
+  const afterTurns = async () => {
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+  };
   const silence = { reason: "deadline_exceeded", service: "patient" };
 
   test("is named long before the deadline, also by a service between", async () => {
@@ -187,6 +192,19 @@ describe("a service that hangs", () => {
       expect(askNested(40_000, 30_000)).rejects.toMatchObject(silence),
     ]);
     expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  test("is named after 2.5 s", async () => {
+    await using _ = await startPatient(false);
+    jest.useFakeTimers({ doNotFake: ["Date", "nextTick", "performance", "queueMicrotask", "setImmediate"] });
+    try {
+      const refused = ask(40_000).catch((error: unknown) => error);
+      await jest.advanceTimersByTimeAsync(2_500);
+      // A call that waits for longer would never settle, since no timer advances any more.
+      expect(await Promise.race([refused, afterTurns()])).toMatchObject(silence);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   test("is not what takes long and answers pings: its calls go on", async () => {

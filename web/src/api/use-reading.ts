@@ -64,7 +64,7 @@ export function useShownError(query: Repeated, queryKey: QueryKey): Error | null
   return error;
 }
 
-/** A first failure may be a restart, but no answer in time has taken 3 s already. */
+/** A first failure may be a restart, but no answer in time has taken 2.5 s already. */
 function isLasting({ failureReason, failureCount }: Repeated): boolean {
   return failureCount > 1 || (failureReason instanceof ApiProblem && failureReason.status === 504);
 }

@@ -26,8 +26,11 @@ const absenceMs = 4_000;
 /** How long an absence without an answer is remembered, in milliseconds; then calls wait for the service again. */
 const rememberAbsenceMs = 60_000;
 
-/** How long a call waits for its answer before it asks whether the service answers at all, and then for that. */
-const silenceMs = 2_500;
+/**
+ * How long a call waits for its answer before it asks whether the service answers at all, and then for that. The sum
+ * leaves a page half a second to say within 3 s that a service hangs.
+ */
+const silenceMs = 2_000;
 const pingMs = 500;
 
 /** What a call leaves of its caller's time, in milliseconds, so that its own error says which service was silent. */
