@@ -13,6 +13,7 @@ import { checkSilence } from "@devmesh/contracts/model/silence";
 import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
 import { visibleText } from "@devmesh/contracts/model/visible-text";
 import type { webhooks } from "@devmesh/contracts/webhooks";
+import { definedMembers } from "@devmesh/service-kit/defined-members";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
@@ -110,8 +111,7 @@ export function createAlerts(options: AlertsOptions): Implementation<typeof aler
     async changeRule({ id, patch }, ctx) {
       for (;;) {
         const before = (await rules.findRule(id, ctx.signal)) ?? ctx.fail("rule_not_found");
-        const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-        const changed: StoredRule = { ...before, ...given };
+        const changed: StoredRule = { ...before, ...definedMembers(patch) };
         const after: StoredRule = {
           ...changed,
           forMs: lengthOf(changed.for),
@@ -194,8 +194,7 @@ export function createAlerts(options: AlertsOptions): Implementation<typeof aler
       for (;;) {
         const before = (await rules.findChannel(id, ctx.signal)) ?? ctx.fail("channel_not_found");
         const violations = foreignMembers(before, patch);
-        const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-        const after = { ...before, ...given, revision: before.revision + 1 };
+        const after = { ...before, ...definedMembers(patch), revision: before.revision + 1 };
         if (violations.length === 0) violations.push(...(await channelViolations(after, ctx)));
         if (violations.length > 0) return ctx.fail("channel_invalid", violations);
         if (await rules.changeChannel(after, ctx.signal)) return describeChannel(after);
@@ -303,9 +302,9 @@ function summaryOf(counts: readonly FiringCount[], nameOf: ReadonlyMap<string, s
 
 /** Members of a patch that the kind of the channel does not have. */
 function foreignMembers(channel: NewChannel, patch: ChannelPatch): Violation[] {
-  return Object.entries(patch)
-    .filter(([name, value]) => value !== undefined && !Object.hasOwn(channel, name))
-    .map(([name]) => ({ pointer: `/${name}`, detail: `does not go with \`${channel.kind}\`` }));
+  return Object.keys(definedMembers(patch))
+    .filter((name) => !Object.hasOwn(channel, name))
+    .map((name) => ({ pointer: `/${name}`, detail: `does not go with \`${channel.kind}\`` }));
 }
 
 /** Whether alerts of the rule as it was say nothing of the rule as it is. */

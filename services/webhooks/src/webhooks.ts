@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Webhook, webhookLimits } from "@devmesh/contracts/model/webhook";
 import type { webhookEvents, webhooks } from "@devmesh/contracts/webhooks";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { EventOutbox } from "@devmesh/service-kit/events/event-outbox";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
@@ -256,8 +257,7 @@ function patched(
   enabled: boolean | undefined,
   now: number,
 ): StoredWebhook {
-  const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
-  const merged = { ...row, ...given, edition: row.edition + 1, batch: null };
+  const merged = { ...row, ...definedMembers(members), edition: row.edition + 1, batch: null };
   if (enabled === false && row.disabled_because === null) return { ...merged, disabled_because: "by_hand" };
   if (enabled !== true || row.disabled_because === null) return merged;
   return {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
+import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { DataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshSettings, settingNames } from "./settings.ts";
@@ -52,7 +53,7 @@ export function serviceEnvironment(
     STORE_URL: mesh[service].store ? storeUrlOf(service, settings, folder) : undefined,
     ...ownSettings(service, options),
   };
-  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+  return definedMembers(env);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { definedMembers } from "@devmesh/service-kit/defined-members";
 import { Semaphore } from "@devmesh/service-kit/semaphore";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import {
@@ -168,8 +169,7 @@ export function createMongoAlertStore({ db, run }: MongoStore): AlertStore {
 }
 
 function conditionsOf({ state = { $in: ["firing", "cleared"] }, ...selection }: MongoSelection) {
-  const given = Object.entries(selection).filter(([, value]) => value !== undefined);
-  return { state, ...Object.fromEntries(given) };
+  return { state, ...definedMembers(selection) };
 }
 
 type MongoSelection = Omit<AlertConditions, "state"> & {

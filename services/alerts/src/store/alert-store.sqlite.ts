@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { GroupCommit } from "@devmesh/store/group-commit";
 import { unlessAborted } from "@devmesh/store/sqlite";
 import {
@@ -72,7 +73,7 @@ export function createSqliteAlertStore(db: DatabaseSync, commits: GroupCommit): 
 
   /** What is after `WHERE`, with its parameters. */
   function conditionsOf(selection: AlertConditions): readonly [sql: string, parameters: string[]] {
-    const wanted = Object.entries(selection).filter(([, value]) => value !== undefined);
+    const wanted = Object.entries(definedMembers(selection));
     const sql = wanted.map(([name]) => ` AND ${name} = ?`).join("");
     return [`state <> 'pending'${sql}`, wanted.map(([, value]) => String(value))];
   }

@@ -1,5 +1,6 @@
 import type { data } from "@devmesh/contracts/data";
 import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
+import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { CallInput } from "@devmesh/service-kit/rpc/implementation";
 import type { Reply, Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
@@ -35,7 +36,12 @@ export function recordPages(
     ({ limit: wanted = null, after: cursor }) =>
       within(pageMs, (call) =>
         client.bytes.queryRecords(
-          defined({ ...input, limit: wanted, after: cursor, ...(cursor === after ? {} : { skip: 0 }) }),
+          definedMembers({
+            ...input,
+            limit: wanted,
+            after: cursor,
+            ...(cursor === after ? {} : { skip: 0 }),
+          }),
           call,
         ),
       ),
@@ -100,12 +106,8 @@ async function newestRecord(
   { principal, caller, device_id }: RecordQuery,
   within: Within,
 ): Promise<number> {
-  const query = defined({ principal, caller, device_id, skip: -1, limit: 1 });
+  const query = definedMembers({ principal, caller, device_id, skip: -1, limit: 1 });
   const { items, next } = await within(pageMs, (call) => client.queryRecords(query, call));
   // A search that takes too long returns an empty page with a cursor.
   return items[0]?.id ?? (next === null ? 0 : Number.POSITIVE_INFINITY);
-}
-
-function defined(query: RecordQuery & Pick<QueryInput, "limit">): QueryInput {
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as QueryInput;
 }
