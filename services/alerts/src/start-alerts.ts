@@ -22,6 +22,7 @@ import { createNotifier } from "./notifying/notifier.ts";
 import { StaleChange, type StoredAlert } from "./store/alert-store.ts";
 import { openSqliteAlertsStore } from "./store/alerts-store.sqlite.ts";
 import type { AlertsStore } from "./store/alerts-store.ts";
+import { createRuleReader } from "./store/read-on-change.ts";
 
 /** How often rules are evaluated, people notified and old alerts removed, in milliseconds. */
 const evaluateEveryMs = 1_000;
@@ -46,7 +47,7 @@ export const startAlerts: StartService<typeof mesh.alerts, AlertsEnv> = async (p
   const alerts = traceStore(bus.tracer, opened.alerts, { system, collection: "alerts" });
   const rules = traceStore(bus.tracer, opened.rules, { system, collection: "rules" });
   const life = new AbortController();
-  const common = { alerts, rules, devices, clock, signal: life.signal };
+  const common = { alerts, readRules: createRuleReader(rules, clock), devices, clock, signal: life.signal };
   const testSlots = traceStore(bus.tracer, opened.testSlots, { system, collection: "tests" });
   const newId = createIdSource(clock);
   const mail = await createProducer(bus, alertMailQueue);
@@ -106,6 +107,7 @@ export const startAlerts: StartService<typeof mesh.alerts, AlertsEnv> = async (p
   });
   const notifier = createNotifier({
     ...common,
+    rules,
     send,
     log,
     publicUrl: env.PUBLIC_URL?.replace(/\/+$/, ""),

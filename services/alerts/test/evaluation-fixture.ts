@@ -19,6 +19,7 @@ import { createNotifier } from "../src/notifying/notifier.ts";
 import type { StoredAlert } from "../src/store/alert-store.ts";
 import { openSqliteAlertsStore } from "../src/store/alerts-store.sqlite.ts";
 import type { AlertsStore } from "../src/store/alerts-store.ts";
+import { createRuleReader } from "../src/store/read-on-change.ts";
 import type { StoredRule } from "../src/store/rule-store.ts";
 
 const { signal } = new AbortController();
@@ -130,7 +131,8 @@ export async function startEvaluation(
   };
   const start = () =>
     createEvaluation({
-      ...{ rules: store.rules, alerts: store.alerts, ...called, source, clock, log, newId, signal },
+      ...{ readRules: createRuleReader(store.rules, clock), alerts: store.alerts, ...called },
+      ...{ source, clock, log, newId, signal },
       connectedSince: () => mesh.connectedSince,
       onChanged: (alert) => void changed.push(alert),
       leads: () => mesh.leads,
@@ -138,7 +140,8 @@ export async function startEvaluation(
   let evaluation = start();
   const messages: ChannelMessage[] = [];
   const notifier = createNotifier({
-    ...{ rules: store.rules, alerts: store.alerts, devices: called.devices, clock, log, signal },
+    ...{ rules: store.rules, readRules: createRuleReader(store.rules, clock), alerts: store.alerts },
+    ...{ devices: called.devices, clock, log, signal },
     publicUrl: undefined,
     mailsPerHour: 1_000,
     async send(_, message) {

@@ -7,6 +7,7 @@ import { cleared, elapse, observe } from "../src/evaluation/alert-states.ts";
 import type { ChannelMessage } from "../src/notifying/channel-sender.ts";
 import { createNotifier } from "../src/notifying/notifier.ts";
 import { openSqliteAlertsStore } from "../src/store/alerts-store.sqlite.ts";
+import { createRuleReader } from "../src/store/read-on-change.ts";
 import type { StoredChannel, StoredRule, StoredSilence } from "../src/store/rule-store.ts";
 
 const { signal } = new AbortController();
@@ -46,9 +47,17 @@ async function startNotifier(
   const sent: [channel: string, message: ChannelMessage][] = [];
   const failing = new Set<string>();
   const gone = new Set<string>();
+  let meanwhile = async (): Promise<void> => undefined;
   const notifier = createNotifier({
     rules: store.rules,
-    alerts: store.alerts,
+    readRules: createRuleReader(store.rules, clock),
+    alerts: {
+      ...store.alerts,
+      async listUnsent(page, until) {
+        await meanwhile();
+        return await store.alerts.listUnsent(page, until);
+      },
+    },
     devices: {
       selectDevices: async ({ ids = [] }) => ({ next: null, items: ids.filter((id) => !id.startsWith("x")) }),
       readDevice: async ({ id }) => ({ etag: "1", device: fakeDevice(id, { name: `The ${id}` }) as never }),
@@ -78,12 +87,20 @@ async function startNotifier(
           ([id, { mail }]) => `${id}: ${mail.alerts.map((one) => `${one.device_id} ${one.state}`).join()}`,
         );
     },
+    /** Does something in each round from now on, right before the alerts are listed. */
+    beforeListing(act: () => Promise<void>): void {
+      meanwhile = act;
+    },
     async messages(): Promise<ChannelMessage[]> {
       await notifier.round();
       return sent.splice(0).map(([, message]) => message);
     },
-    async addRule(id: string): Promise<void> {
-      await store.rules.insertRule({ ...rule, id, name: id }, 9, signal);
+    async addRule(id: string, more: Partial<StoredRule> = {}): Promise<void> {
+      await store.rules.insertRule({ ...rule, id, name: id, ...more }, 9, signal);
+    },
+    async addChannel(id: string): Promise<void> {
+      const channel = { ...common, id, kind: "mail" as const, name: id, to: [`${id}@example.com`] };
+      await store.rules.insertChannel(channel, 9, signal);
     },
     async fire(device: string, value: string | number = 2, id = rule.id): Promise<void> {
       const seen = { holds: true, at: now(), record: 0, value };
@@ -163,6 +180,27 @@ test("mails over the hour's number wait, and messages to webhooks do not", async
   expect(await round()).toEqual(["chat: b firing"]);
   await clock.advance(3_600_000);
   expect(await round()).toEqual(["mail: b firing"]);
+});
+
+test("an attempt to send mails that fails takes none of the hour's number", async () => {
+  const { fire, failing, round } = await startNotifier(["mail"], { mailsPerHour: 1 });
+  failing.add("mail");
+  await fire("a");
+  expect([await round(), await round()]).toEqual([[], []]);
+  failing.clear();
+  expect(await round()).toEqual(["mail: a firing"]);
+});
+
+test("an alert of a rule and a channel that are created while a round begins is sent", async () => {
+  const { fire, addRule, addChannel, beforeListing, round } = await startNotifier(["mail"]);
+  expect(await round()).toEqual([]);
+  beforeListing(async () => {
+    await addChannel("new");
+    await addRule("newer", { notify: ["new"] });
+    await fire("a", 2, "newer");
+    beforeListing(async () => undefined);
+  });
+  expect([await round(), await round()].flat()).toEqual(["new: a firing"]);
 });
 
 test("a message names twenty alerts, and has no large value and no secret", async () => {

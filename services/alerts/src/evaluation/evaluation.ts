@@ -13,8 +13,8 @@ import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { selectAmong } from "../select-devices.ts";
 import { type AlertStore, type Progress, pairOf, type StoredAlert } from "../store/alert-store.ts";
-import { readOnChange } from "../store/read-on-change.ts";
-import type { RuleStore, StoredRule } from "../store/rule-store.ts";
+import type { ReadOnChange } from "../store/read-on-change.ts";
+import type { StoredRule } from "../store/rule-store.ts";
 import { createAlertChanges, type HistoryChanges, type Round, type Sighting } from "./alert-changes.ts";
 import { type AlertHistory, cleared, elapse, observe, type RuleParts } from "./alert-states.ts";
 import { reachBack, withBlindTime } from "./blind-times.ts";
@@ -26,7 +26,7 @@ import { createShadowRules } from "./shadow-rules.ts";
 import { createSilentDevices, type SilentDevice } from "./silent-devices.ts";
 import { documentOf, holdsFor, valueAt } from "./value-condition.ts";
 
-/** Rows of rules, and devices of a page. */
+/** Devices of a page. */
 const pageSize = 1_000;
 
 /** The most pages of records in one round, so that other conditions are looked at, too. */
@@ -62,7 +62,7 @@ const maxDeleted = 10_000;
 const maxTopics = 100;
 
 export interface EvaluationOptions {
-  readonly rules: Pick<RuleStore, "editionOf" | "listRules">;
+  readonly readRules: ReadOnChange<readonly StoredRule[]>;
   readonly alerts: AlertStore;
   readonly devices: Pick<Client<typeof devices>, "selectDevices" | "listDevices" | "readDevice">;
   readonly data: Pick<Client<typeof data>, "followRecords" | "listLatest">;
@@ -131,9 +131,14 @@ function framesOf({ byId, event, shadow }: RuleBook): string[] {
 
 /** Decides which rules hold for which devices, in the replica that leads. */
 export function createEvaluation(options: EvaluationOptions) {
-  const { rules, alerts, devices, data, source, connectedSince, leads, newId, clock, log, signal } = options;
+  const { readRules, alerts, devices, data, source, connectedSince, leads, newId, clock, log, signal } =
+    options;
   /** Read from the store at the beginning, and after a failure. */
   let known: { readonly open: OpenAlerts; readonly progress: Progress } | null = null;
+  let arranged: { readonly rules: readonly StoredRule[]; readonly book: RuleBook } = {
+    rules: [],
+    book: ruleBook([]),
+  };
   /** From when on devices have had time to connect after an interruption. */
   let watchFrom = 0;
   /** The end of the records before the rules were read last: the first rule on records reads on from there. */
@@ -181,15 +186,11 @@ export function createEvaluation(options: EvaluationOptions) {
     };
   }
 
-  const currentBook = readOnChange(rules, "rules", async () => {
-    const all: StoredRule[] = [];
-    for (let after = ""; ; ) {
-      const page = await rules.listRules({ after, limit: pageSize }, signal);
-      all.push(...page);
-      if (page.length < pageSize) return ruleBook(all);
-      after = page.at(-1)?.id ?? "";
-    }
-  });
+  async function currentBook(): Promise<RuleBook> {
+    const rules = await readRules(signal);
+    if (rules !== arranged.rules) arranged = { rules, book: ruleBook(rules) };
+    return arranged.book;
+  }
 
   /** Ends alerts of rules that are gone, disabled or changed. */
   async function endOrphans(round: Round): Promise<void> {
@@ -225,7 +226,7 @@ export function createEvaluation(options: EvaluationOptions) {
 
   /** Reads the rules again; returns whether they want records of other topics now. */
   async function hasNewTopics(round: Round): Promise<boolean> {
-    const book = await currentBook(signal);
+    const book = await currentBook();
     if (book === round.book) return false;
     const before = round.book.topics.join("\n");
     round.book = book;
@@ -446,7 +447,7 @@ export function createEvaluation(options: EvaluationOptions) {
       try {
         known ??= await readKnown();
         const end = known.progress.cursor === null ? await noteEnd() : null;
-        const round: Round = { ...known, book: await currentBook(signal), coveredAt: null };
+        const round: Round = { ...known, book: await currentBook(), coveredAt: null };
         feed.follow(framesOf(round.book));
         await noteBlindness(round);
         await endOrphans(round);

@@ -14,7 +14,7 @@ import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { describeAlert } from "../describe.ts";
 import type { AlertStore, StoredAlert } from "../store/alert-store.ts";
-import { readOnChange } from "../store/read-on-change.ts";
+import { type ReadOnChange, readOnChange } from "../store/read-on-change.ts";
 import type { RuleStore, StoredChannel, StoredRule } from "../store/rule-store.ts";
 import type { SendToChannel } from "./channel-sender.ts";
 import { chatText, conditionText, valueText } from "./message-text.ts";
@@ -28,13 +28,17 @@ const maxNamed = 20;
 /** A channel gets one message in this time, in milliseconds: what comes meanwhile is combined in the next one. */
 const messageEveryMs = 60_000;
 
+/** How old rules may be while nothing waits: the evaluation reads them more often. In milliseconds. */
+const rulesAgeMs = 3_000;
+
 /** How often alerts that still fire are looked for, to be sent again, in milliseconds. */
 const repeatEveryMs = 10_000;
 
 const callMs = 5_000;
 
 export interface NotifierOptions {
-  readonly rules: Pick<RuleStore, "editionOf" | "listRules" | "listChannels" | "listSilences" | "noteSent">;
+  readonly rules: Pick<RuleStore, "editionOf" | "listChannels" | "listSilences" | "noteSent">;
+  readonly readRules: ReadOnChange<readonly StoredRule[]>;
   readonly alerts: Pick<AlertStore, "listUnsent" | "listHeld" | "listToRepeat" | "commit">;
   readonly devices: Pick<Client<typeof devices>, "readDevice" | "selectDevices">;
   readonly send: SendToChannel;
@@ -52,7 +56,7 @@ const maxValue = 1_024;
 
 /** Sends what nobody has been notified of, at least once: it is marked when the queue has stored the message. */
 export function createNotifier(options: NotifierOptions) {
-  const { rules, alerts, devices, send, publicUrl, mailsPerHour, clock, log, signal } = options;
+  const { rules, readRules, alerts, devices, send, publicUrl, mailsPerHour, clock, log, signal } = options;
   const budget = new TokenBuckets({
     size: mailsPerHour,
     refill: mailsPerHour / 3_600,
@@ -60,11 +64,11 @@ export function createNotifier(options: NotifierOptions) {
     allowDebt: true,
   });
 
-  const readRules = readOnChange(rules, "rules", (until) =>
-    rules.listRules({ limit: alertBounds.rules }, until),
-  );
-  const readChannels = readOnChange(rules, "channels", (until) =>
-    rules.listChannels({ limit: alertBounds.channels }, until),
+  const readChannels = readOnChange(
+    rules,
+    "channels",
+    (until) => rules.listChannels({ limit: alertBounds.channels }, until),
+    clock,
   );
   const silences = createSilences({ rules, alerts, devices, clock, signal });
   let nextRepeatMs = 0;
@@ -136,17 +140,16 @@ export function createNotifier(options: NotifierOptions) {
     async round(): Promise<void> {
       const now = clock.now().getTime();
       await silences.read(now);
-      const listed = await readRules(signal);
+      const listed = await readRules(signal, rulesAgeMs);
       if (now >= nextRepeatMs) {
         await repeatOld(listed, now);
         nextRepeatMs = now + repeatEveryMs;
       }
-      const channels = await readChannels(signal);
-      const existing = new Set(channels.map(({ id }) => id));
+      const known = await readChannels(signal);
       const isDue = ({ sent_at }: StoredChannel) => sent_at > now || now - sent_at >= messageEveryMs;
       // What waits for a time must not stand before the alerts of other rules.
       const exceptRules = listed.flatMap(({ id, notify }) => {
-        const own = channels.filter((channel) => notify.includes(channel.id));
+        const own = known.filter((channel) => notify.includes(channel.id));
         const isWaiting = own.every((channel) => !isDue(channel) || isTooEarly(channel.storms, id, now));
         return own.length > 0 && isWaiting ? [id] : [];
       });
@@ -154,7 +157,10 @@ export function createNotifier(options: NotifierOptions) {
         await alerts.listUnsent({ limit: maxTogether, exceptRules }, signal),
       );
       if (unsent.length === 0) return;
-      const ruleById = new Map(listed.map((rule) => [rule.id, rule]));
+      // Read after the alerts: a rule or channel that is not there by then was deleted, and is no new one.
+      const ruleById = new Map((await readRules(signal)).map((rule) => [rule.id, rule]));
+      const channels = await readChannels(signal);
+      const existing = new Set(channels.map(({ id }) => id));
       const waiting = new Map(unsent.map((alert) => [alert.id, alert]));
       const isDone = ({ rule_id, sent_to }: StoredAlert) =>
         (ruleById.get(rule_id)?.notify ?? []).every((id) => !existing.has(id) || sent_to.includes(id));
@@ -186,13 +192,16 @@ export function createNotifier(options: NotifierOptions) {
         const parts = messageParts(of, channel.storms, now);
         const sent = [...parts.single, ...parts.storms.flat()];
         // They wait: what is sent later combines them.
-        if (sent.length === 0 || (channel.kind === "mail" && !takeMails(channel.to.length))) continue;
+        const mails = channel.kind === "mail" ? channel.to.length : 0;
+        const mayMail = budget.tokens("mails", clock.monotonicMs()) >= Math.min(mails, mailsPerHour);
+        if (sent.length === 0 || (mails > 0 && !mayMail)) continue;
         try {
           await sendTo(channel, parts);
         } catch (error) {
           failures.push(error);
           continue;
         }
+        budget.take("mails", clock.monotonicMs(), mails);
         await rules.noteSent(channel.id, { sent_at: now, storms: parts.lasting }, signal);
         await mark(
           sent.map(([alert]) => alert),
@@ -203,13 +212,6 @@ export function createNotifier(options: NotifierOptions) {
         throw new AggregateError(failures, `messages to ${failures.length} channels could not be queued`);
     },
   };
-
-  function takeMails(count: number): boolean {
-    const nowMs = clock.monotonicMs();
-    if (budget.tokens("mails", nowMs) < Math.min(count, mailsPerHour)) return false;
-    budget.take("mails", nowMs, count);
-    return true;
-  }
 }
 
 /** A storm as messages describe it; none of no alerts. */

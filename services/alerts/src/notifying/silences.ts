@@ -23,8 +23,11 @@ export interface SilencesOptions {
 
 /** Keeps alerts from being sent while a silence lasts. */
 export function createSilences({ rules, alerts, devices, clock, signal }: SilencesOptions) {
-  const readSilences = readOnChange(rules, "silences", (until) =>
-    rules.listSilences({ limit: alertBounds.silences }, until),
+  const readSilences = readOnChange(
+    rules,
+    "silences",
+    (until) => rules.listSilences({ limit: alertBounds.silences }, until),
+    clock,
   );
   let active: readonly StoredSilence[] = [];
   /** Ids of those that held alerts were compared with; null after a start. */
