@@ -39,15 +39,21 @@ const run = new TestRun({
     npm_config_loglevel: "silent",
   },
 });
-if (await provideNatsServer(run)) {
-  await findBrowser(run);
-  const mongodb = await provideMongodb(run);
-  await buildOnce(run);
-  await runPackageSuites(run, runStaticChecks(run), async (endToEnd) => {
+// Without nats-server, which may have to be built, nothing but these steps can run.
+const checks = runStaticChecks(run);
+const [found, mongodb] = await Promise.all([
+  provideNatsServer(run),
+  provideMongodb(run),
+  findBrowser(run),
+  buildOnce(run),
+]);
+if (found) {
+  await runPackageSuites(run, checks, async (endToEnd) => {
     if (run.all) await runClusterSuites(run, endToEnd);
   });
-  await mongodb?.stop();
 }
+await checks;
+await mongodb?.stop();
 process.exit(run.finish() ? 0 : 1);
 
 function optionsOf(args: readonly string[]) {
