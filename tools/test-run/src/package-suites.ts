@@ -41,14 +41,16 @@ interface Package {
 
 /**
  * Files of tests that only `--all` runs: they take minutes, need MongoDB, a cluster or containers, or check a copy of
- * the whole repository.
+ * the whole repository. `attack` has all views of the dashboard, too.
  */
 export const slow = [
+  "attack",
   "broker-went-back",
   "cluster",
   "containers",
   "full-disk",
   "new-service",
+  "old-client",
   "power-cut",
   "replicas",
 ];
