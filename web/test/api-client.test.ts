@@ -77,22 +77,26 @@ describe("the client of the API", () => {
     });
   });
 
-  test("names the service that gave no answer", async () => {
+  test.each([
+    [504, "The service data gave no answer in time."],
+    [503, "The service data cannot be reached, or cannot serve now."],
+  ])("names the service to which %i is due", async (status, message) => {
+    const detail = "`data`: what the gateway says of any service";
     const problem = {
-      type: "/docs/errors#timeout",
-      title: "Gateway Timeout",
-      status: 504,
-      detail: "A service gave no answer in time; `service` names it.",
-      reason: "timeout",
+      type: "/docs/errors#any",
+      title: "Any",
+      status,
+      detail,
+      reason: "any",
       request_id: "r1",
-      error: { code: 504, message: "A service gave no answer in time; `service` names it." },
+      error: { code: status, message: detail },
       service: "data",
     };
-    await using server = await startHttpServer((_request, response) => sendJson(response, 504, problem));
+    await using server = await startHttpServer((_request, response) => sendJson(response, status, problem));
     const thrown = await createApiClient({ origin: server.origin, key })
       .call("listKeys", {})
       .catch((error: unknown) => error);
-    expect(thrown).toMatchObject({ status: 504, message: "The service data gave no answer in time." });
+    expect(thrown).toMatchObject({ status, message });
   });
 
   test("throws a problem, too, where something else than the gateway refuses", async () => {

@@ -52,6 +52,9 @@ describe("the texts of a chart", () => {
     ]);
     expect(axis([at + 250], 250)).toEqual(["23:59:30,250\n1. März"]);
     expect(axis([at, at + 86_400_000], 86_400_000)).toEqual(["1. März", "2. März"]);
+    // As everywhere else on the page, with its narrow space.
+    const hours = chartFormat("UTC", "en-US").axis([at - 14 * 3_600_000], 60_000);
+    expect(hours.map((label) => label.replace(/\s/gu, " "))).toEqual(["9:59 AM Mar 1"]);
   });
 });
 

@@ -43,13 +43,17 @@ export class ApiProblem extends Error {
       detail: `The server answered ${status} without a reason.`,
       code: data?.error.code ?? status,
       ...data,
-      // The sentence of the gateway is about any service.
-      ...(status === 504 &&
-        data?.service !== undefined && { detail: `The service ${data.service} gave no answer in time.` }),
+      ...(data?.service !== undefined && { detail: absenceText(data.service, status, data.detail) }),
       requestId: data?.request_id ?? headers.get("X-Request-Id"),
       retryAfterMs: waitIn(headers),
     });
   }
+}
+
+/** Why a service did not answer; the sentences of the gateway are about any service. */
+function absenceText(service: string, status: number, detail: string): string {
+  if (status === 504) return `The service ${service} gave no answer in time.`;
+  return status === 503 ? `The service ${service} cannot be reached, or cannot serve now.` : detail;
 }
 
 /** `Retry-After` in seconds, as the gateway sends it. */

@@ -31,7 +31,7 @@ export function CodeBlock({ label, maxHeight = "none", children }: CodeBlockProp
 export function Snippet({ label, text }: { readonly label: string; readonly text: string }) {
   return (
     <Stack gap={2}>
-      <Group justify="space-between" gap="xs">
+      <Group justify="space-between" gap="xs" wrap="nowrap">
         <Text size="sm" fw={500}>
           {label}
         </Text>

@@ -1,4 +1,4 @@
-import { TextInput, type TextInputProps } from "@mantine/core";
+import { Text, TextInput, type TextInputProps } from "@mantine/core";
 import { CalendarClock } from "lucide-react";
 import { useRef } from "react";
 import { IconButton } from "./icon-button.tsx";
@@ -7,6 +7,8 @@ import { dateFormat } from "./locale.ts";
 /** Properties of {@link TimeField}, and others of the input. */
 interface TimeFieldProps extends Omit<TextInputProps, "onChange" | "value"> {
   readonly label: string;
+  /** The label is in the field, for a row of filters. */
+  readonly isInline?: true;
   /** As {@link timeFieldText} writes it, or what was typed. */
   readonly value?: string;
   /** `isPicked` for a time of the calendar, which is whole. */
@@ -14,23 +16,22 @@ interface TimeFieldProps extends Omit<TextInputProps, "onChange" | "value"> {
 }
 
 /** A field for a time in the locale of the page and the zone of the browser; a native one has the browser's locale. */
-export function TimeField({ value = "", onChange, ...input }: TimeFieldProps) {
+export function TimeField({ value = "", label, isInline, onChange, ...input }: TimeFieldProps) {
   const calendar = useRef<HTMLInputElement>(null);
   return (
     <TextInput
       placeholder={timeFieldText(new Date(2_026, 10, 24, 15, 30).toISOString())}
       autoComplete="off"
       spellCheck={false}
+      {...(isInline
+        ? { "aria-label": label, leftSection: <Text size="xs">{label}</Text>, leftSectionWidth: 44 }
+        : { label })}
       {...input}
       value={value}
       onChange={({ currentTarget }) => onChange(currentTarget.value, false)}
       rightSection={
         <>
-          <IconButton
-            size="sm"
-            label={`${input.label}: calendar`}
-            onClick={() => calendar.current?.showPicker()}
-          >
+          <IconButton size="sm" label={`${label}: calendar`} onClick={() => calendar.current?.showPicker()}>
             <CalendarClock size={14} />
           </IconButton>
           <input

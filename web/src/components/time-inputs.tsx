@@ -45,8 +45,9 @@ function Bound({ label, value, onChange }: BoundProps) {
   return (
     <TimeField
       size="xs"
-      w={220}
+      w={{ base: "100%", xs: 236 }}
       label={label}
+      isInline
       value={text}
       error={timeFieldFault(text)}
       onChange={(typed, isPicked) => {

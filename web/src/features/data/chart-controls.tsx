@@ -21,7 +21,7 @@ export function ChartControls({ view, onChange }: ChartControlsProps) {
         onChange={(event) => onChange({ zone: event.currentTarget.checked ? "utc" : "" })}
       />
       {view.zoom === null ? (
-        <Text size="sm" c="dimmed">
+        <Text size="sm" c="dimmed" visibleFrom="sm">
           Drag across a chart to zoom.
         </Text>
       ) : (

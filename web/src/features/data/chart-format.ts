@@ -73,7 +73,6 @@ function isWhole(value: number): boolean {
 
 /** Seconds, and parts of them, only where labels would be equal without. */
 function precisionOf(stepMs: number): Intl.DateTimeFormatOptions {
-  const minutes = { hour: "2-digit", minute: "2-digit" } as const;
-  if (stepMs >= 60_000) return minutes;
-  return { ...minutes, second: "2-digit", ...(stepMs < 1_000 && { fractionalSecondDigits: 3 }) };
+  if (stepMs >= 1_000) return { timeStyle: stepMs >= 60_000 ? "short" : "medium" };
+  return { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 };
 }

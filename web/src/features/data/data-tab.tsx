@@ -36,6 +36,16 @@ export function DataTab() {
         title="Data"
         part={charted ? "Chart" : undefined}
         fills={!charted}
+        state={
+          !charted &&
+          records.error === null &&
+          !records.isPending && (
+            <Text size="sm" c="dimmed">
+              {countOf(records)}
+              {paused ? " · paused" : records.stream === "live" ? " · live" : ""}
+            </Text>
+          )
+        }
         actions={
           <>
             <Button
@@ -53,9 +63,9 @@ export function DataTab() {
         }
         filters={
           <>
-            <Group gap="sm" align="end">
+            <Group gap="sm">
               <FilterInput
-                label="Filter"
+                aria-label="Filter"
                 placeholder="Part of topic or payload"
                 maxLength={4096}
                 w="auto"
@@ -65,8 +75,8 @@ export function DataTab() {
               />
               <MoreFilters active={[device, since, until].filter((value) => value !== "").length}>
                 <FilterInput
-                  label="Device"
-                  placeholder="ID"
+                  aria-label="Device"
+                  placeholder="Device ID"
                   type="text"
                   leftSection={null}
                   spellCheck={false}
@@ -76,12 +86,6 @@ export function DataTab() {
                 />
                 <TimeInputs range={selection} onChange={(bounds) => change({ ...bounds, zoom: "" })} />
               </MoreFilters>
-              {!charted && records.error === null && !records.isPending && (
-                <Text size="sm" c="dimmed" ml="auto">
-                  {countOf(records)}
-                  {paused ? " · paused" : records.stream === "live" ? " · live" : ""}
-                </Text>
-              )}
             </Group>
             {records.isFull && !charted && (
               <Text size="sm" c="dimmed">

@@ -65,7 +65,7 @@ export function JobExecutions({ job, state }: { readonly job: Job; readonly stat
         <DataTable
           label="Devices of the job"
           minWidth={560}
-          columns={columns}
+          columns={data.some(({ attempts }) => attempts > 1) ? columns : columnsOfFirstAttempts}
           rows={data}
           keyOf={(execution) => execution.id}
         />
@@ -107,3 +107,6 @@ const columns: readonly Column<Execution>[] = [
     cell: ({ ended_at, sent_at, created_at }) => <RelativeTime at={ended_at ?? sent_at ?? created_at} />,
   },
 ];
+
+/** Without the attempts, which leaves their room to the outcome. */
+const columnsOfFirstAttempts = columns.filter(({ heading }) => heading !== "Attempts");

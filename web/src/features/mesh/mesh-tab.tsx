@@ -38,8 +38,8 @@ export function MeshTab() {
         )}
         {hanging.length > 0 && wrong === null && (
           <Alert color="red" title={`${hanging.join(", ")} ${hanging.length === 1 ? "hangs" : "hang"}`}>
-            A process is connected and does not answer. What it serves fails after 3 s, until it answers or is
-            restarted.
+            A process is connected and does not answer. What it serves fails within 3 s, until it answers or
+            is restarted.
           </Alert>
         )}
       </div>

@@ -82,9 +82,6 @@ function Actions({ webhook }: { readonly webhook: Webhook }) {
   return (
     <>
       <Failure error={enabling.error} title="The webhook was not enabled" />
-      <Button variant="default" data-danger onClick={() => setOpened("delete")}>
-        Delete
-      </Button>
       <Button variant="default" onClick={() => setOpened("change")}>
         Change
       </Button>
@@ -97,6 +94,9 @@ function Actions({ webhook }: { readonly webhook: Webhook }) {
           Enable
         </Button>
       )}
+      <Button variant="default" data-danger onClick={() => setOpened("delete")}>
+        Delete
+      </Button>
       {opened === "change" && <ChangeWebhook webhook={webhook} onClose={close} />}
       {opened === "disable" && (
         <Confirmation title="Disable the webhook?" action="Disable" run={() => set(false)} onClose={close}>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { useReading } from "../../../api/use-reading.ts";
+import { Card } from "../../../components/card.tsx";
 import { Snippet } from "../../../components/code-block.tsx";
 import { Confirmation } from "../../../components/confirmation.tsx";
 import { Failure } from "../../../components/failure.tsx";
@@ -17,14 +18,16 @@ const secrets = [
     member: "token",
     rotate: "rotateToken",
     what: "the token",
-    label: "Token, its MQTT password",
+    label: "Token",
+    use: "MQTT password of the device",
     consequence: "The device is disconnected within a second, and can connect again only with the new token.",
   },
   {
     member: "public_key",
     rotate: "rotatePublicKey",
     what: "the public key",
-    label: "Public key, for the device's users",
+    label: "Public key",
+    use: "For apps of its users, within its access rules",
     consequence: "Apps with the current key lose access within a second, until they get the new one.",
   },
 ] as const;
@@ -45,27 +48,36 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
   const { origin } = window.location;
   return (
     <Stack>
-      {data === undefined && (
-        <Group>
-          <Button loading={isFetching} onClick={() => void refetch()}>
-            Show the credentials
-          </Button>
-        </Group>
-      )}
-      <Failure error={error} title="The credentials could not be read" />
-      {secrets.map((secret) => (
-        <Stack key={secret.member} gap={2}>
-          <Text size="sm" fw={500}>
-            {secret.label}
-          </Text>
-          <Group gap="xs">
-            {data !== undefined && <Secret secret={data[secret.member]} what={secret.what} />}
-            <Button size="xs" variant="default" onClick={() => setReplaced(secret)}>
-              Replace {secret.what}
+      <Card
+        title="Credentials"
+        actions={
+          data === undefined && (
+            <Button size="xs" loading={isFetching} onClick={() => void refetch()}>
+              Show the credentials
             </Button>
+          )
+        }
+      >
+        <Failure error={error} title="The credentials could not be read" />
+        {secrets.map((secret) => (
+          <Group key={secret.member} justify="space-between" gap="xs">
+            <div>
+              <Text size="sm" fw={500}>
+                {secret.label}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {secret.use}
+              </Text>
+            </div>
+            <Group gap="xs">
+              {data !== undefined && <Secret secret={data[secret.member]} what={secret.what} />}
+              <Button size="xs" variant="default" onClick={() => setReplaced(secret)}>
+                Replace {secret.what}
+              </Button>
+            </Group>
           </Group>
-        </Stack>
-      ))}
+        ))}
+      </Card>
       <Switch
         label="Include the secrets in the examples below"
         checked={ready}

@@ -55,8 +55,8 @@ export function DataSection({ device: { id, created_at } }: SectionProps) {
   const recordsQuery = new URLSearchParams({ device: id, since: fixed.since, until: fixed.until });
   return (
     <Stack>
-      <Group justify="space-between" align="end">
-        <Group gap="sm" align="end">
+      <Group justify="space-between">
+        <Group gap="sm">
           <SegmentedControl
             aria-label="Time that is shown"
             value={range.kind === "last" ? range.range : "custom"}
@@ -76,6 +76,7 @@ export function DataSection({ device: { id, created_at } }: SectionProps) {
           {between !== null && (
             <TimeInputs range={between} onChange={(bounds) => change({ ...bounds, zoom: "" })} />
           )}
+          {topics.length > 0 && <ChartControls view={view} onChange={change} />}
         </Group>
         <Text size="sm" c="dimmed">
           {chartNotes(numbers, isReading, live && stream === "live")}{" "}
@@ -84,7 +85,6 @@ export function DataSection({ device: { id, created_at } }: SectionProps) {
           </Anchor>
         </Text>
       </Group>
-      {topics.length > 0 && <ChartControls view={view} onChange={change} />}
       <Failure error={error} title="The records could not be read" onRetry={readAgain} />
       {numbers === null && error === null && <Waiting />}
       {numbers !== null && topics.length === 0 && !isReading && (

@@ -1,9 +1,11 @@
+import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 import { Box, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { Fragment } from "react";
 import { Fact } from "../../../components/fact.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
-import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
+import { diagnosisDetail, diagnosisName, diagnosisParts, isProblem } from "../shared/diagnosis-words.ts";
 import { useDiagnostics } from "../shared/use-diagnostics.ts";
 import type { SectionProps } from "./section.ts";
 
@@ -17,16 +19,27 @@ export function ConnectionFacts({ device: { id, online } }: SectionProps) {
     <>
       {refused !== undefined && (
         <Fact term="Last refused">
-          <RelativeTime at={refused.last_at} />, {diagnosisDetail(refused)}
+          <RelativeTime at={refused.last_at} />
+          <DetailOf diagnosis={refused} />
         </Fact>
       )}
       {connection !== undefined && (
         <Fact term={connection.name === "connected" ? "Connected" : "Disconnected"}>
-          <RelativeTime at={connection.last_at} />, {diagnosisDetail(connection)}
+          <RelativeTime at={connection.last_at} />
+          <DetailOf diagnosis={connection} />
         </Fact>
       )}
     </>
   );
+}
+
+/** Its parts, each on one line where it has room: an id would break at its hyphens. */
+function DetailOf({ diagnosis }: { readonly diagnosis: Diagnosis }) {
+  return diagnosisParts(diagnosis).map((part) => (
+    <Fragment key={part}>
+      , <span style={{ display: "inline-block" }}>{part}</span>
+    </Fragment>
+  ));
 }
 
 /** What happened between a device and the mesh, also before the page was opened. */

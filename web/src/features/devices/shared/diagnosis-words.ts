@@ -66,7 +66,12 @@ export function diagnosisName({ name }: Pick<Diagnosis, "name">): string {
 }
 
 /** Why, where, from where and how often: "wrong password, from 10.0.0.7, 3 times". */
-export function diagnosisDetail({ name, reason, topic, address, client_id, count }: Diagnosis): string {
+export function diagnosisDetail(diagnosis: Diagnosis): string {
+  return diagnosisParts(diagnosis).join(", ");
+}
+
+/** The parts of {@link diagnosisDetail}. */
+export function diagnosisParts({ name, reason, topic, address, client_id, count }: Diagnosis): string[] {
   const isOwnClientId = name === "login_refused" && reason !== "wrong_client_id";
   const parts = [
     reason === null ? null : (reasons[reason] ?? reason.replaceAll("_", " ")),
@@ -75,7 +80,7 @@ export function diagnosisDetail({ name, reason, topic, address, client_id, count
     isOwnClientId || client_id === null ? null : `client id ${client_id}`,
     count > 1 ? `${countText(count)} times` : null,
   ];
-  return parts.filter((part) => part !== null).join(", ");
+  return parts.filter((part) => part !== null);
 }
 
 /** Whether something went wrong; a device that comes and goes is no problem. */
