@@ -17,8 +17,8 @@ import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 import { type RpcOperation, shownTo } from "./rpc.ts";
 
-/** Pages of devices that are read at one time; two delay the reads of single devices half as long again. */
-const maxListPages = 1;
+/** Pages of devices that are read at one time: reads of single devices go between them. */
+const maxListPages = 2;
 
 /** Entries of diagnostics in an answer without `limit`. */
 const defaultDiagnostics = 1_000;
