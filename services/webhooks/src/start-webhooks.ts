@@ -62,11 +62,12 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
     await outbox.remove(id);
     await publisher.webhook_changed({ id, timestamp: clock.now().toISOString(), change: "disabled" });
   }
-  async function onGone(id: string): Promise<void> {
+  async function onGone({ id, url }: StoredWebhook): Promise<void> {
     const disabled = await changeStored(
       store,
       id,
-      (row) => (row.disabled_because === null ? { ...row, disabled_because: "gone" } : null),
+      (row) =>
+        row.disabled_because === null && row.url === url ? { ...row, disabled_because: "gone" } : null,
       AbortSignal.timeout(storeMs),
     );
     if (disabled !== null) await onDisabled(disabled);

@@ -257,7 +257,11 @@ function patched(
   enabled: boolean | undefined,
   now: number,
 ): StoredWebhook {
-  const merged = { ...row, ...definedMembers(members), edition: row.edition + 1, batch: null };
+  const given = definedMembers(members);
+  // Other records are another batch; what was sent of the same ones is repeated under its id.
+  const isOfOthers = ["events", "devices", "labels", "records"].some((name) => Object.hasOwn(given, name));
+  const batch = isOfOthers ? null : row.batch;
+  const merged = { ...row, ...given, edition: row.edition + 1, batch };
   if (enabled === false && row.disabled_because === null) return { ...merged, disabled_because: "by_hand" };
   if (enabled !== true || row.disabled_because === null) return merged;
   return {
@@ -269,5 +273,6 @@ function patched(
     failing_since: null,
     failed_attempts: 0,
     position: null,
+    batch: null,
   };
 }

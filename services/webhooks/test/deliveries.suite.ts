@@ -117,6 +117,50 @@ export function describeDeliveries(storeUrl: () => string | undefined): void {
     expect(subjectsAt(path)).toEqual(["after"]);
   });
 
+  test("410 of a URL that was changed meanwhile disables nothing", async () => {
+    const { id, path } = await created({ events: ["online"] });
+    let answer: (() => void) | undefined;
+    receiver.answers.set(path, (_request, response) => {
+      answer = () => response.writeHead(410).end();
+      return 0;
+    });
+    await online("moved");
+    const answerOld = await eventually(() => answer);
+    await mesh.client.patchWebhook({ id, patch: { url: receiver.url(`${path}-new`) } }, call());
+    answerOld();
+    await eventually(() => subjectsAt(`${path}-new`).includes("moved"), { withinMs: 60_000 });
+    expect(await mesh.client.readWebhook({ id }, call())).toMatchObject({ enabled: true });
+  });
+
+  test("a batch that was sent before a change of the name comes again under its id", async () => {
+    const { id, path } = await created({
+      events: ["data"],
+      records: { batch: 4, wait_ms: 0 },
+      devices: ["a"],
+    });
+    await eventually(() => mesh.followed.has("a"));
+    const asked: unknown[] = [];
+    let fails: (() => void) | undefined;
+    receiver.answers.set(path, ({ headers }, response) => {
+      asked.push(headers["webhook-id"]);
+      if (asked.length > 1) return undefined;
+      fails = () => response.writeHead(500).end();
+      return 0;
+    });
+    const push = () => {
+      const at = (mesh.records.at(-1)?.id ?? 0) + 1;
+      mesh.records.push({ id: at, timestamp: now(), device_id: "a", topic: "db/a/t", message: "m" });
+    };
+    push();
+    push();
+    const fail = await eventually(() => fails);
+    await mesh.client.patchWebhook({ id, patch: { name: "another" } }, call());
+    push();
+    fail();
+    await eventually(() => receiver.eventsAt(path).length >= 3, { withinMs: 60_000 });
+    expect(asked[1]).toBe(asked[0]);
+  });
+
   test("an event that is queued for one webhook is delivered in the form of a chat", async () => {
     const { id, path } = await created({ events: [] });
     await mesh.queueFor(id, { format: "slack", text: "pump is warm" });

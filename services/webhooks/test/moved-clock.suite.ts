@@ -109,6 +109,13 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     await deleteAll();
   });
 
+  test("a change of events beside a cut by another replica holds", async () => {
+    const { id } = await createdAlone(["offline"]);
+    expect(await mesh.cutBesideEdit(id)).toBe(1);
+    await using _service = await mesh.startWithClock();
+    await deleteAll();
+  });
+
   test("three days of failures disable a webhook, whose consumer is gone; by hand it begins anew", async () => {
     const path = `/moved-${++counter}`;
     const since = Date.now() - 3 * day;

@@ -38,6 +38,7 @@ import { createUpkeep } from "../src/deliveries/upkeep.ts";
 import { WebhooksEnv } from "../src/env.ts";
 import { createWebhooksMetrics } from "../src/metrics.ts";
 import { startWebhooks } from "../src/start-webhooks.ts";
+import { changeStored } from "../src/store/change-stored.ts";
 import { openMongoWebhookStore } from "../src/store/webhook-store.mongodb.ts";
 import { openSqliteWebhookStore } from "../src/store/webhook-store.sqlite.ts";
 import type { StoredWebhook, WebhookStore } from "../src/store/webhook-store.ts";
@@ -267,6 +268,27 @@ export async function openWebhooks(storeUrl?: string) {
           },
         });
         await other.run(signal);
+      }),
+    /** Cuts a webhook while another replica changes its events. Resolves to 1 if its consumer has the change. */
+    cutBesideEdit: (id: string) =>
+      withStore(async (store) => {
+        const signal = AbortSignal.timeout(60_000);
+        const row = await store.find(id, signal);
+        if (row === null) throw new Error("the webhook is gone");
+        const editing = upkeepOver(store, outbox);
+        const replica = upkeepOver(store, {
+          ...outbox,
+          async publish(...message) {
+            const { edition } = row;
+            const edit = (now: StoredWebhook) =>
+              now.edition === edition ? { ...now, edition: edition + 1, events: ["online" as const] } : null;
+            const edited = await changeStored(store, id, edit, signal);
+            if (edited !== null) await editing.change(edited);
+            await outbox.publish(...message);
+          },
+        });
+        await replica.cut(row, Date.now(), signal);
+        return ((await outbox.consumers()).get(id)?.revision ?? 0) - row.edition;
       }),
     /** Cuts a webhook whose consumer another replica makes again meanwhile, which dies before it publishes the gap. */
     cutBesideDeath: (id: string) =>

@@ -28,8 +28,8 @@ export interface DeliveriesOptions {
   readonly events: CloudEvents;
   /** The birth of the stream of events, as it is known now. */
   readonly birth: () => string;
-  /** Disables a webhook whose receiver is gone. */
-  readonly onGone: (id: string) => Promise<void>;
+  /** Disables a webhook whose receiver is gone, unless it has another URL by then. */
+  readonly onGone: (webhook: StoredWebhook) => Promise<void>;
   /** Drops what waits for a webhook, since its oldest event is of that time. */
   readonly cut: (webhook: StoredWebhook, from: number) => Promise<void>;
   /** Notes that a webhook knows of a gap. */
@@ -104,7 +104,8 @@ export class Deliveries {
           message.reject(step.delayMs);
           break;
         case "gone":
-          await this.#options.onGone(id);
+          message.reject(soonMs);
+          await this.#options.onGone(webhook);
           break;
         case "dead":
           await storeDeadLetter(this.#options.outbox, webhook, { delivery, outcome, message });

@@ -56,18 +56,18 @@ export function createUpkeep({ store, outbox, events, metrics, clock, log }: Upk
     const delivery: WebhookDelivery = { event, format: "cloudevents" };
     for (let made = consumer; ; ) {
       await outbox.publish(webhook.id, JSON.stringify(delivery), `gap-${webhook.id}-${made}-${from}`);
-      const found = await outbox.put(wantedConsumer(webhook), null);
+      const found = await update(webhook, null);
       if (found === made) return;
       made = found;
     }
   }
 
   /** Makes a consumer as its row says, also where that is edited meanwhile: the last to write reads once more. */
-  async function update(webhook: StoredWebhook, gapFrom: string | null): Promise<void> {
+  async function update(webhook: StoredWebhook, gapFrom: string | null): Promise<string> {
     for (let row = webhook; ; ) {
-      await outbox.put(wantedConsumer(row), gapFrom);
+      const made = await outbox.put(wantedConsumer(row), gapFrom);
       const now = await store.find(row.id, AbortSignal.timeout(storeMs));
-      if (now === null || now.edition <= row.edition) return;
+      if (now === null || now.edition <= row.edition) return made;
       row = now;
     }
   }

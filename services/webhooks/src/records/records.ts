@@ -28,7 +28,7 @@ export interface RecordsOptions {
   readonly attempt: SendAttempt;
   readonly readLabels: ReadLabels;
   readonly events: CloudEvents;
-  readonly onGone: (id: string) => Promise<void>;
+  readonly onGone: (webhook: StoredWebhook) => Promise<void>;
   /** Unique among replicas and their starts. */
   readonly holder: string;
   readonly clock: Clock;
@@ -150,7 +150,7 @@ class Follower {
       return 0;
     }
     if (outcome.status === 410) {
-      await onGone(this.#id);
+      await onGone(webhook);
       return idleMs;
     }
     const wait = failureWaits[Math.min(this.#failures++, failureWaits.length - 1)] ?? idleMs;
