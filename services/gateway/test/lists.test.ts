@@ -52,7 +52,7 @@ describe("the list of devices", () => {
     ]);
   });
 
-  test("is read by two at a time, and not at all for clients that have gone", async () => {
+  test("is read by one at a time, and not at all for clients that have gone", async () => {
     const release = Promise.withResolvers<void>();
     let read = 0;
     mesh.fakes.devices.listDevices = async () => {
@@ -60,8 +60,8 @@ describe("the list of devices", () => {
       await release.promise;
       return { next: null, items: [] };
     };
-    const held = [mesh.fetch(devices), mesh.fetch(devices)];
-    await eventually(() => read === 2);
+    const held = mesh.fetch(devices);
+    await eventually(() => read === 1);
     const leaving = new AbortController();
     const gone = Array.from({ length: 20 }, () => mesh.fetch(devices, { signal: leaving.signal }));
     // They have arrived when a later request is answered.
@@ -73,8 +73,26 @@ describe("the list of devices", () => {
     await eventually(() => aborted() === before + gone.length);
     const last = mesh.fetch(devices);
     release.resolve();
-    for (const answer of [...held, last]) expect((await answer).status).toBe(200);
-    expect(read).toBe(3);
+    for (const answer of [held, last]) expect((await answer).status).toBe(200);
+    expect(read).toBe(2);
+  });
+
+  test("waits for no search, of which two are read at a time", async () => {
+    const release = Promise.withResolvers<void>();
+    let searching = 0;
+    mesh.fakes.devices.listDevices = async ({ filter }) => {
+      if (filter !== undefined) {
+        searching++;
+        await release.promise;
+      }
+      return { next: null, items: [] };
+    };
+    const searches = Array.from({ length: 3 }, () => mesh.fetch(`${devices}?filter=d`));
+    await eventually(() => searching === 2);
+    expect((await mesh.fetch(devices)).status).toBe(200);
+    expect(searching).toBe(2);
+    release.resolve();
+    for (const answer of searches) expect((await answer).status).toBe(200);
   });
 
   test("of a client that goes away during a page is not read beyond that page", async () => {

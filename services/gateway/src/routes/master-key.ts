@@ -17,8 +17,11 @@ import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 import { type RpcOperation, shownTo } from "./rpc.ts";
 
-/** Pages of devices that are read at one time: reads of single devices go between them. */
-const maxListPages = 2;
+/**
+ * Pages of devices that are read at one time: reads of single devices go between them. A page of a search may take
+ * seconds, and delays no list that is none.
+ */
+const maxPages = { ofLists: 1, ofSearches: 2 };
 
 /** Entries of diagnostics in an answer without `limit`. */
 const defaultDiagnostics = 1_000;
@@ -33,7 +36,8 @@ export function masterKeyHandlers(
   mqttPublicUrl: string | undefined,
   clock: Clock,
 ): Handlers<Exclude<keyof typeof masterKey, MeshOperation | RpcOperation>> {
-  const turns = new Semaphore({ permits: maxListPages });
+  const listTurns = new Semaphore({ permits: maxPages.ofLists });
+  const searchTurns = new Semaphore({ permits: maxPages.ofSearches });
   const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
     readMqttAddress: async () => json(mqttAddress),
@@ -49,8 +53,10 @@ export function masterKeyHandlers(
       const asked = withOlderParameters(where ?? {}, { online, filter });
       if (asked !== null && !DeviceCondition.safeParse(asked).success)
         throw invalidRequest([{ pointer: "/query/filter", detail: "is one word too many beside `where`" }]);
+      const isSearch = Object.keys(selection).length > 0;
+      const turns = isSearch ? searchTurns : listTurns;
       const count = async () => {
-        if (Object.keys(selection).length === 0) return (await devices.countDevices({}, call)).count;
+        if (!isSearch) return (await devices.countDevices({}, call)).count;
         return asked === null ? 0 : (await devices.facetDevices({ where: asked, facets: [] }, call)).total;
       };
       return answerList(
