@@ -68,7 +68,11 @@ const endToEndWorkers = 3;
 const packagesBeside = 3;
 
 /** Jest workers of a package beside `e2e`, by default one: more for suites that mostly wait for the service's times. */
-const workersOf: Readonly<Record<string, number>> = { "@devmesh/jobs": 3 };
+const workersOf: Readonly<Record<string, number>> = {
+  "@devmesh/jobs": 3,
+  "@devmesh/launcher": 2,
+  "@devmesh/k8s": 2,
+};
 
 /**
  * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute; until
