@@ -34,9 +34,11 @@ describe("the wizard that connects a device", () => {
     await page.user.keyboard("{ArrowRight}");
     expect(screen.getByRole("tab", { name: "Python (paho)" }).getAttribute("aria-selected")).toBe("true");
     screen.getByRole("region", { name: "device.py" });
+    expect(screen.queryByText(/not run on a board/)).toBeNull();
     expect(screen.queryByText(/mosquitto_pub/)).toBeNull();
     await page.user.click(screen.getByRole("tab", { name: "MicroPython" }));
     screen.getByText(/from umqtt.simple import MQTTClient/);
+    screen.getByText(/not run on a board/);
     expect(screen.queryByText(/A board cannot reach/)).toBeNull();
   });
 

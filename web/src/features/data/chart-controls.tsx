@@ -10,13 +10,16 @@ interface ChartControlsProps {
 
 /** Names the time zone of charts, switches it to UTC, and ends a zoom. */
 export function ChartControls({ view, onChange }: ChartControlsProps) {
+  const { zone } = chartFormat(view.zone);
   return (
     <Group gap="sm">
-      <Text size="sm" c="dimmed">
-        Times in {chartFormat(view.zone).zone}
-      </Text>
+      {zone !== "UTC" && (
+        <Text size="sm" c="dimmed">
+          {zone}
+        </Text>
+      )}
       <Switch
-        label="UTC"
+        label="Times in UTC"
         checked={view.zone === "UTC"}
         onChange={(event) => onChange({ zone: event.currentTarget.checked ? "utc" : "" })}
       />

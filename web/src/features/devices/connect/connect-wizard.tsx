@@ -33,6 +33,11 @@ export function ConnectWizard({ id, token }: { readonly id: string; readonly tok
                   at the address that the computer has in the network.
                 </Text>
               )}
+              {onBoard && (
+                <Text size="xs" c="dimmed">
+                  Written after the documentation of its libraries, not run on a board.
+                </Text>
+              )}
               {steps(connection).map(({ label, text }) => (
                 <Snippet key={label} label={label} text={text} />
               ))}
