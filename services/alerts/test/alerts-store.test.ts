@@ -336,8 +336,10 @@ function describeAlertsStore(open: () => Promise<AlertsStore>): void {
       newAlert({ device_id: "cleared", unsent: [], notified_at: 5, state: "cleared" }),
       newAlert({ device_id: "other", unsent: [], notified_at: 5, rule_id: "other" }),
     );
-    const found = await store.alerts.listToRepeat({ rule_id: "rule", sentBefore: 5, limit: 9 }, signal);
-    expect(ids(found)).toEqual([old.id]);
+    const listed = (rule_ids: readonly string[]) =>
+      store.alerts.listToRepeat({ rule_ids, sentBefore: 5, limit: 9 }, signal);
+    expect(ids(await listed(["rule", "none"]))).toEqual([old.id]);
+    expect(await listed(["rule", "other"])).toHaveLength(2);
   });
 
   test("what nobody was notified of is listed until it is marked, and not removed before", async () => {

@@ -75,10 +75,12 @@ export function createNotifier(options: NotifierOptions) {
 
   /** Alerts that still fire, that nobody has acknowledged and that were sent long ago, become unsent again. */
   async function repeatOld(listed: readonly StoredRule[], now: number): Promise<void> {
-    for (const { id, enabled, repeat } of listed) {
-      if (!enabled || !repeat) continue;
+    const repeated = listed.filter(({ enabled }) => enabled);
+    for (const [repeat, same] of Map.groupBy(repeated, ({ repeat }) => repeat)) {
+      if (!repeat) continue;
+      const rule_ids = same.map(({ id }) => id);
       const sentBefore = now - lengthOf(repeat);
-      const due = await alerts.listToRepeat({ rule_id: id, sentBefore, limit: maxTogether }, signal);
+      const due = await alerts.listToRepeat({ rule_ids, sentBefore, limit: maxTogether }, signal);
       const save = due.map((alert) => ({ ...alert, unsent: ["firing" as const] }));
       if (save.length > 0) await alerts.commit({ save, remove: [] }, signal);
     }

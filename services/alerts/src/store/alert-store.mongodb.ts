@@ -113,11 +113,11 @@ export function createMongoAlertStore({ db, run }: MongoStore): AlertStore {
       return await list({ unsent: true, rule_id: { $nin: exceptRules } }, 1, limit, signal);
     },
     listHeld: (limit, signal) => list({ held: true }, 1, limit, signal),
-    listToRepeat: ({ rule_id, sentBefore, limit }, signal) =>
+    listToRepeat: ({ rule_ids, sentBefore, limit }, signal) =>
       list(
         {
           state: "firing",
-          rule_id,
+          rule_id: { $in: rule_ids },
           notified_at: { $lte: sentBefore, $ne: null },
           acknowledged: false,
           unsent: false,

@@ -53,8 +53,8 @@ export function createSqliteAlertStore(db: DatabaseSync, commits: GroupCommit): 
     db.prepare(`SELECT document FROM alert WHERE unsent = 1 AND rule_id NOT IN (SELECT value FROM json_each(?))
     ORDER BY id LIMIT ?`);
   const held = db.prepare("SELECT document FROM alert WHERE unsent = 2 LIMIT ?");
-  const toRepeat = db.prepare(`SELECT document FROM alert WHERE state = 'firing' AND rule_id = ? AND
-    notified_at <= ? AND acknowledged = 0 AND unsent = 0 LIMIT ?`);
+  const toRepeat = db.prepare(`SELECT document FROM alert WHERE state = 'firing' AND
+    rule_id IN (SELECT value FROM json_each(?)) AND notified_at <= ? AND acknowledged = 0 AND unsent = 0 LIMIT ?`);
   const countFiring = db.prepare(`SELECT rule_id, severity, count(*) AS firing,
     sum(acknowledged = 0) AS unacknowledged, json_extract(max(document), '$.rule_name') AS rule_name
     FROM alert WHERE state = 'firing' GROUP BY rule_id, severity`);
@@ -106,8 +106,8 @@ export function createSqliteAlertStore(db: DatabaseSync, commits: GroupCommit): 
       unsent.all(JSON.stringify(exceptRules), limit).map(storedAlert),
     ),
     listHeld: unlessAborted((limit) => held.all(limit).map(storedAlert)),
-    listToRepeat: unlessAborted(({ rule_id, sentBefore, limit }) =>
-      toRepeat.all(rule_id, sentBefore, limit).map(storedAlert),
+    listToRepeat: unlessAborted(({ rule_ids, sentBefore, limit }) =>
+      toRepeat.all(JSON.stringify(rule_ids), sentBefore, limit).map(storedAlert),
     ),
     commit: ({ save, remove: removed, progress }, signal) =>
       commits.run(() => {

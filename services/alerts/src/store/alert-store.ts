@@ -107,9 +107,9 @@ export interface AlertStore {
   ): Promise<StoredAlert[]>;
   /** Those that are held, in no order. */
   listHeld(limit: number, signal: AbortSignal): Promise<StoredAlert[]>;
-  /** Those of a rule that fire, that nobody has acknowledged, and that were last sent then or earlier. */
+  /** Those of some rules that fire, that nobody has acknowledged, and that were last sent then or earlier. */
   listToRepeat(
-    repeat: { readonly rule_id: string; readonly sentBefore: number; readonly limit: number },
+    repeat: { readonly rule_ids: readonly string[]; readonly sentBefore: number; readonly limit: number },
     signal: AbortSignal,
   ): Promise<StoredAlert[]>;
   /**
