@@ -7,6 +7,8 @@ export function WholeNumberInput(props: NumberInputProps) {
   const separator = (type: "group" | "decimal") => parts.find((part) => part.type === type)?.value ?? "";
   return (
     <NumberInput
+      // Its own buttons are too small to touch; the arrow keys do the same.
+      hideControls
       allowDecimal={false}
       allowNegative={false}
       thousandSeparator={separator("group")}

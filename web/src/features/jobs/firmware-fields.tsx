@@ -114,12 +114,7 @@ export function FirmwareFields({ values: { firmware_id, via }, field }: Firmware
             {...field("commit")}
           />
           {via === "push" && (
-            <WholeNumberInput
-              label="Bytes in each call"
-              placeholder="2048"
-              hideControls
-              {...field("chunk")}
-            />
+            <WholeNumberInput label="Bytes in each call" placeholder="2048" {...field("chunk")} />
           )}
         </Group>
       </Fold>

@@ -65,7 +65,6 @@ export function PaceFields({ form }: PaceFieldsProps) {
         placeholder="no limit"
         min={1}
         max={60_000}
-        hideControls
         w={130}
         {...form.getInputProps("per_minute")}
       />
@@ -74,7 +73,6 @@ export function PaceFields({ form }: PaceFieldsProps) {
         placeholder="usual"
         min={1}
         max={10_000}
-        hideControls
         w={110}
         {...form.getInputProps("concurrency")}
       />

@@ -190,7 +190,6 @@ export function NewJobPage() {
                 placeholder="never"
                 min={1}
                 max={100}
-                hideControls
                 w={150}
                 {...field("failed_percent")}
               />
@@ -208,7 +207,6 @@ export function NewJobPage() {
                   placeholder={values.kind === "firmware" ? "3" : "1"}
                   min={1}
                   max={100}
-                  hideControls
                   {...field("attempts")}
                 />
                 <TextInput

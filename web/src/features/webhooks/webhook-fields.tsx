@@ -54,7 +54,6 @@ export function WebhookFields({ values, field }: WebhookFieldsProps) {
             description="At most."
             min={1}
             max={webhookLimits.batch}
-            hideControls
             {...field("batch")}
           />
           <WholeNumberInput
@@ -62,7 +61,6 @@ export function WebhookFields({ values, field }: WebhookFieldsProps) {
             description="Until it is full."
             min={0}
             max={webhookLimits.batchWaitMs}
-            hideControls
             {...field("wait_ms")}
           />
         </Group>
