@@ -9,6 +9,7 @@ import { webhookEvents } from "@devmesh/contracts/webhooks";
 import { createEventOutbox } from "@devmesh/service-kit/events/event-outbox";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { repeat } from "@devmesh/service-kit/retry";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
@@ -36,6 +37,8 @@ const readinessTimeoutMs = 1_000;
 const upkeepMs = 30_000;
 const flushMs = 1_000;
 const storeMs = 10_000;
+/** How long the end of the records may take when a webhook begins; then its first reading finds it. */
+const endMs = 3_000;
 /** How long a stop waits for receivers; their events are sent again by another replica or the next process. */
 const receiversMs = 2_000;
 
@@ -71,6 +74,12 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
       AbortSignal.timeout(storeMs),
     );
     if (disabled !== null) await onDisabled(disabled);
+  }
+
+  async function endOfRecords({ trace, signal }: CallContext): Promise<string | null> {
+    using call = createCallContext({ timeoutMs: endMs, trace, signal, clock });
+    const read = await clients.data.followRecords({ after: null }, call).catch(() => null);
+    return read?.next ?? null;
   }
 
   const health = new Health({ store, onDisabled });
@@ -126,6 +135,7 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
         secrets,
         send: createSignedSend(signing),
         events,
+        endOfRecords,
         publisher,
         reveal: env.KEYS_REVEAL === "always",
         onChanged: () => void next().catch(onFailure),

@@ -5,6 +5,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { EventOutbox } from "@devmesh/service-kit/events/event-outbox";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
 import type { SignedSend } from "./deliveries/attempts.ts";
@@ -30,6 +31,8 @@ export interface WebhooksOptions {
   /** Sends a request that counts for nothing. */
   readonly send: SignedSend;
   readonly events: CloudEvents;
+  /** The cursor after the records that are stored now; null where `data` does not answer. */
+  readonly endOfRecords: (call: CallContext) => Promise<string | null>;
   readonly publisher: Publisher<typeof webhookEvents>;
   /** Whether secrets are shown after they were made (`KEYS_REVEAL`). */
   readonly reveal: boolean;
@@ -41,7 +44,8 @@ export interface WebhooksOptions {
 
 /** The use cases of the contract. */
 export function createWebhooks(options: WebhooksOptions): Implementation<typeof webhooks> {
-  const { store, outbox, upkeep, guard, secrets, send, events, publisher, clock, onChanged } = options;
+  const { store, outbox, upkeep, guard, secrets, send, events, endOfRecords, publisher, clock, onChanged } =
+    options;
 
   const consumers = () => outbox.consumers().catch(() => null);
   const describe = async (webhook: StoredWebhook): Promise<Webhook> =>
@@ -78,7 +82,7 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
         failed_attempts: 0,
         last_success_at: null,
         last_failure: null,
-        position: null,
+        position: names.includes("data") ? await endOfRecords(ctx) : null,
         batch: null,
       };
       if (!(await store.insert(webhook, webhookLimits.webhooks, ctx.signal)))
@@ -108,13 +112,15 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
         const refusal = await refusalOf(guard, members.url);
         if (refusal !== null) return ctx.fail("url_refused", [{ pointer: "/url", detail: refusal }]);
       }
+      const mayFollow = enabled === true || members.events?.includes("data") === true;
+      const end = mayFollow ? await endOfRecords(ctx) : null;
       let begins = false;
       const webhook = await changeStored(
         store,
         id,
         (row) => {
           begins = enabled === true && row.disabled_because !== null;
-          return patched(row, members, enabled, clock.now().getTime());
+          return patched(row, members, { enabled, end, now: clock.now().getTime() });
         },
         ctx.signal,
       );
@@ -250,18 +256,21 @@ function parseSequence(text: string): number | null {
 
 type Members = Omit<Parameters<Implementation<typeof webhooks>["patchWebhook"]>[0]["patch"], "enabled">;
 
-/** The webhook after a patch: one that begins again has a new run, and records from then on. */
+/** The webhook after a patch: one that begins again has a new run, and records after `end`. */
 function patched(
   row: StoredWebhook,
   members: Members,
-  enabled: boolean | undefined,
-  now: number,
+  {
+    enabled,
+    end,
+    now,
+  }: { readonly enabled: boolean | undefined; readonly end: string | null; readonly now: number },
 ): StoredWebhook {
   const given = definedMembers(members);
   // Other records are another batch; what was sent of the same ones is repeated under its id.
   const isOfOthers = ["events", "devices", "labels", "records"].some((name) => Object.hasOwn(given, name));
   const batch = isOfOthers ? null : row.batch;
-  const merged = { ...row, ...given, edition: row.edition + 1, batch };
+  const merged = { ...row, ...given, edition: row.edition + 1, position: row.position ?? end, batch };
   if (enabled === false && row.disabled_because === null) return { ...merged, disabled_because: "by_hand" };
   if (enabled !== true || row.disabled_because === null) return merged;
   return {
@@ -272,7 +281,7 @@ function patched(
     gap_from: null,
     failing_since: null,
     failed_attempts: 0,
-    position: null,
+    position: end,
     batch: null,
   };
 }

@@ -132,6 +132,24 @@ export function describeDeliveries(storeUrl: () => string | undefined): void {
     expect(await mesh.client.readWebhook({ id }, call())).toMatchObject({ enabled: true });
   });
 
+  test("a record that is stored right after a webhook was created or began again is delivered", async () => {
+    const push = () => {
+      const id = (mesh.records.at(-1)?.id ?? 0) + 1;
+      mesh.records.push({ id, timestamp: now(), device_id: "early", topic: "db/early/t", message: "m" });
+      return `rec-${id}`;
+    };
+    const { id, path } = await created({ events: ["data"], devices: ["early"] });
+    const sent = [push()];
+    const idsAt = () => receiver.eventsAt(path).map((event) => event.id);
+    await eventually(() => idsAt().length === 1);
+    await mesh.client.patchWebhook({ id, patch: { enabled: false } }, call());
+    push();
+    await mesh.client.patchWebhook({ id, patch: { enabled: true } }, call());
+    sent.push(push());
+    await eventually(() => idsAt().length >= 2, { withinMs: 60_000 });
+    expect(idsAt()).toEqual(sent);
+  });
+
   test("a batch that was sent before a change of the name comes again under its id", async () => {
     const { id, path } = await created({
       events: ["data"],
@@ -228,7 +246,6 @@ export function describeDeliveries(storeUrl: () => string | undefined): void {
   test("records arrive in their order, in batches, each once", async () => {
     const { path } = await created({ events: ["data"], records: { batch: 4, wait_ms: 0 } });
     const single = await created({ events: ["data"], devices: ["pump"] });
-    // What is stored from the first reading on is delivered.
     await eventually(() => mesh.followed.has("all") && mesh.followed.has("pump"));
     const from = mesh.records.length;
     for (let at = 1; at <= 10; at++)
