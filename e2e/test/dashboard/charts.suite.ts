@@ -61,6 +61,45 @@ export function longCharts(browser: () => Browser, shared: () => TestMesh): void
       expect(visit.pageErrors).toEqual(noPageErrors);
     });
 
+    test.each([
+      ["en-US", 1280],
+      ["en-US", 390],
+      ["de-DE", 390],
+    ])(
+      "have no labels of time that overlap, in %s and %i px",
+      async (locale, width) => {
+        await using other = await visitDashboard(browser(), shared(), {
+          locale,
+          viewport: { width, height: 800 },
+        });
+        const { page } = other;
+        await page.addInitScript(keepDrawnTexts);
+        await page.goto("/");
+        await other.signIn(shared().masterKey);
+        const now = Date.now();
+        for (const seconds of [1, 90, 20 * 60, 36 * 3_600, 9 * 86_400]) {
+          const [from, to] = [now - seconds * 1_000, now].map((time) => new Date(time).toISOString());
+          // Its numbers are of the last hour, and the axis is that of the zoom.
+          await page.goto(`/devices/tank/data?range=7d&zoom=${from}/${to}`);
+          const labels = await eventually(async () => {
+            const drawn = await page.evaluate(drawnTexts);
+            return drawn.length > 1 && drawn;
+          });
+          const lines = Map.groupBy(labels, ({ y }) => y);
+          for (const line of lines.values()) {
+            const ordered = line.toSorted((one, next) => one.x - next.x);
+            const close = ordered.filter((label, at) => {
+              const next = ordered[at + 1];
+              return next !== undefined && label.x + label.width / 2 > next.x - next.width / 2;
+            });
+            expect({ seconds, close }).toEqual({ seconds, close: [] });
+          }
+        }
+        expect(other.pageErrors).toEqual(noPageErrors);
+      },
+      180_000,
+    );
+
     test("show several devices of a selection, a line each, and save what they draw", async () => {
       const mesh = shared();
       const ids = ["barrel-1", "barrel-2"];
@@ -107,4 +146,33 @@ export function longCharts(browser: () => Browser, shared: () => TestMesh): void
       for (const id of ids) await asMaster(mesh).delete(`devices/${id}`);
     }, 180_000);
   });
+}
+
+/** A text in the middle of its place on a canvas, as axes of time have them. */
+interface DrawnText {
+  readonly text: string;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+}
+
+/** In a page: keeps the centred texts that canvases show now. */
+function keepDrawnTexts(): void {
+  const texts: { drawn: DrawnText[] } = { drawn: [] };
+  Object.assign(globalThis, { texts });
+  const { prototype } = CanvasRenderingContext2D;
+  const { fillText, clearRect } = prototype;
+  prototype.clearRect = function (...at) {
+    texts.drawn = [];
+    clearRect.apply(this, at);
+  };
+  prototype.fillText = function (text, x, y, ...rest) {
+    if (this.textAlign === "center") texts.drawn.push({ text, x, y, width: this.measureText(text).width });
+    fillText.apply(this, [text, x, y, ...rest]);
+  };
+}
+
+/** In a page: what {@link keepDrawnTexts} kept. */
+function drawnTexts(): readonly DrawnText[] {
+  return (globalThis as unknown as { readonly texts: { readonly drawn: readonly DrawnText[] } }).texts.drawn;
 }
