@@ -89,7 +89,7 @@ describe("a ticket", () => {
       execution_id: execution.id,
       firmware: file,
     });
-    const ended = { ...execution, state: "cancelled" as const, due_at: null, ended_at: 3_000, revision: 3 };
+    const ended = { ...execution, state: "cancelled" as const, due_at: null, ended_at: 3_000, revision: 4 };
     await store.executions.change([ended], signal);
     await expect(downloads().openTicket({ ticket }, context)).rejects.toThrow("ticket_ended");
     await expect(downloads().noteDownload({ ticket, bytes: 1 }, context)).rejects.toThrow("ticket_ended");
@@ -126,6 +126,13 @@ describe("a download that is noted", () => {
       expect((await stored(execution.id))?.percent).toBe(percent);
     }
     expect(changes.map(({ percent }) => percent)).toEqual([10, 55, 100]);
+  });
+
+  test("has begun when its ticket is opened", async () => {
+    const { ticket, execution } = await transferring();
+    for (let time = 0; time < 2; time++) await downloads().openTicket({ ticket }, context);
+    expect((await stored(execution.id))?.percent).toBe(0);
+    expect(changes).toHaveLength(1);
   });
 
   test("is noted by one of those who change the execution at a time, and lost by none", async () => {

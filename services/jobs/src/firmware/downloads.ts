@@ -39,6 +39,9 @@ export function createDownloads({
   return {
     async openTicket({ ticket }, ctx) {
       const { execution, file } = await read(ticket, ctx);
+      const begun = afterDownload(execution, 0, clock.now().getTime());
+      if (begun !== null && (await store.change([begun], ctx.signal)).has(begun.id))
+        events.changed(begun, execution);
       const { id, sha256, size } = file;
       return { execution_id: execution.id, firmware: { id, sha256, size } };
     },

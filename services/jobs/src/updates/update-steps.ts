@@ -34,6 +34,9 @@ const otaCommit = "OTA.Commit";
 const storedPoints = 10;
 const storedEveryMs = 5_000;
 
+/** A device that has not begun to fetch by then is asked again, if the replica that asked it has died; in milliseconds. */
+const fetchMs = 30_000;
+
 /** When a look that fails is repeated, in milliseconds. */
 const failedMs = 5_000;
 
@@ -270,7 +273,16 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
         await happened(active, { kind: "progressed", percent });
     }
     const version = await versions.readVersion(execution.device_id, action);
-    if (version.kind === "read") await take(active, stepAfter(active.execution, version, goal));
+    if (version.kind !== "read") return;
+    const isUnasked = action.via === "url" && active.isResumed && active.execution.percent === null;
+    if (isUnasked && version.version === execution.update?.from) {
+      if (version.at - (execution.sent_at ?? 0) < fetchMs) return;
+      active.isResumed = false;
+      const ticket = await giveTicket(active, { kind: "progressed" });
+      if (ticket !== null) options.inBackground(askToFetch(active, ticket));
+      return;
+    }
+    await take(active, stepAfter(active.execution, version, goal));
   }
 
   async function confirm(active: ActiveUpdate, { goal }: Target): Promise<void> {

@@ -36,6 +36,32 @@ describeOverStores("interrupted updates of firmware", (start) => {
     expect(pump.count("OTA.Write")).toBeLessThanOrEqual(Math.ceil(image.length / 16_000) + 2);
   });
 
+  test("a device that was not asked to fetch before its leader was killed is asked by the next one", async () => {
+    const pump = add("pump", {
+      onUpdate() {
+        pump.install();
+        return { sent: true, outcome: "gone" };
+      },
+    });
+    const device = mesh.devices.get("pump");
+    const answer = device?.answer;
+    if (device === undefined || answer === undefined) throw new Error("no device");
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    let isHeld = true;
+    device.answer = (func, params) => {
+      if (func !== "OTA.Update" || !isHeld) return answer(func, params);
+      resolve();
+      return new Promise<never>(() => undefined);
+    };
+    const id = await create({ via: "url" });
+    await asked;
+    await mesh.service.end("SIGKILL");
+    isHeld = false;
+    await mesh.restart();
+    await eventually(async () => (await only(id)).state === "succeeded", { withinMs: 120_000 });
+    expect(pump.installed).toBe(1);
+  }, 180_000);
+
   test("a push goes on at the beginning after its leader was killed", async () => {
     const pump = add("pump", { lost: () => null });
     const device = mesh.devices.get("pump");
