@@ -34,7 +34,7 @@ const otaCommit = "OTA.Commit";
 const storedPoints = 10;
 const storedEveryMs = 5_000;
 
-/** A device that has not begun to fetch by then is asked again, if the replica that asked it has died; in milliseconds. */
+/** When a device that has not begun to fetch is asked by the next replica, after its begin; in milliseconds. */
 const fetchMs = 30_000;
 
 /** When a look that fails is repeated, in milliseconds. */
