@@ -145,7 +145,6 @@ export const devices = defineContract({
     /** Counts the devices that meet a condition, in all and by the values of facets. Presence is 3 s old at most. */
     facetDevices: {
       ...idempotent,
-      deadlineMs: 10_000,
       in: z.object({ where: DeviceCondition, facets: z.array(z.enum(facetNames)) }),
       out: DeviceFacets,
       errors: { too_many_scans },
