@@ -28,6 +28,10 @@ const tall = { viewport: { width: 1440, height: 1000 } } as const;
 export function pictures(lived: LivedInMesh): readonly Picture[] {
   const { mesh, pump, differing, job, update, webhook, board } = lived;
   return [
+    // Before it ends.
+    { name: "job-update", path: `/jobs/${update}` },
+    { name: "job-update-dark", path: `/jobs/${update}`, options: dark },
+    { name: "job-update-phone", path: `/jobs/${update}`, options: phone },
     { name: "home", path: "/home", options: tall },
     { name: "home-dark", path: "/home", options: { ...tall, ...dark } },
     { name: "home-phone", path: "/home", options: phone },
@@ -70,9 +74,6 @@ export function pictures(lived: LivedInMesh): readonly Picture[] {
     { name: "jobs", path: "/jobs" },
     { name: "job", path: `/jobs/${job}` },
     { name: "job-new", path: "/jobs/new", prepare: tryJob },
-    { name: "job-update", path: `/jobs/${update}` },
-    { name: "job-update-dark", path: `/jobs/${update}`, options: dark },
-    { name: "job-update-phone", path: `/jobs/${update}`, options: phone },
     { name: "job-new-update", path: "/jobs/new?kind=firmware", options: tall, prepare: tryUpdate },
     {
       name: "job-new-update-dark",

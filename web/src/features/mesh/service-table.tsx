@@ -129,7 +129,8 @@ const works: Readonly<Partial<Record<keyof ReplicaFigures, string>>> = {
 function WorkCell({ replicas }: Pick<ObservedService, "replicas">) {
   const done = Object.entries(works).flatMap(([figure, noun]) => {
     const rates = replicas.flatMap(({ growth }) => growth[figure as keyof ReplicaFigures] ?? []);
-    return rates.length === 0 ? [] : [`${rateText(rates.reduce((sum, rate) => sum + rate, 0))} ${noun}`];
+    const rate = rateText(rates.reduce((sum, each) => sum + each, 0));
+    return rates.length === 0 ? [] : [`${rate} ${rate === "1" ? noun.slice(0, -1) : noun}`];
   });
   return <Figure label="Work/s">{done.join(", ")}</Figure>;
 }
