@@ -1,5 +1,5 @@
 import { numbersOfMessage } from "./numbers-of-message.ts";
-import { joinedTotals, type SeriesTotals, totalsOf } from "./totals.ts";
+import { addNumber, joinedTotals, type SeriesTotals, totalsOf } from "./totals.ts";
 
 /** The widths of stored buckets, in milliseconds. */
 export const bucketWidths = { minutes: 300_000, hours: 3_600_000 } as const;
@@ -35,30 +35,49 @@ export interface RecordedMessage {
   readonly message: string;
 }
 
+/** Numbers of a series by the begin of their spans of five minutes. */
+interface GatheredSeries extends SeriesKey {
+  readonly spans: Map<number, SeriesTotals>;
+}
+
 /** Gathers the numbers of records, which are added in the order of storing. */
 export class RolledNumbers {
-  readonly #bySeries = new Map<string, SeriesKey & { readonly spans: Map<number, SeriesTotals> }>();
+  readonly #byTopic = new Map<string, Map<string, GatheredSeries>>();
+  #topic = "";
+  #ofTopic = new Map<string, GatheredSeries>();
+  readonly #inOrder: GatheredSeries[] = [];
   /** How many spans of five minutes it has, of all series. */
   spans = 0;
 
   add({ topic, timestamp, message }: RecordedMessage): void {
+    const numbers = numbersOfMessage(message);
+    if (numbers.length === 0) return;
     const start = beginOf(timestamp, "minutes");
-    for (const { pointer, value } of numbersOfMessage(message)) {
-      const name = `${topic}\n${pointer}`;
-      let series = this.#bySeries.get(name);
+    if (topic !== this.#topic) {
+      this.#topic = topic;
+      this.#ofTopic = this.#byTopic.get(topic) ?? new Map();
+      this.#byTopic.set(topic, this.#ofTopic);
+    }
+    const ofTopic = this.#ofTopic;
+    for (const { pointer, value } of numbers) {
+      let series = ofTopic.get(pointer);
       if (series === undefined) {
         series = { deviceId: topic.split("/")[1] ?? "", topic, pointer, spans: new Map() };
-        this.#bySeries.set(name, series);
+        ofTopic.set(pointer, series);
+        this.#inOrder.push(series);
       }
-      const before = series.spans.get(start);
-      if (before === undefined) this.spans++;
-      series.spans.set(start, joinedTotals(before, totalsOf(value, timestamp)));
+      const totals = series.spans.get(start);
+      if (totals !== undefined) addNumber(totals, value, timestamp);
+      else {
+        series.spans.set(start, totalsOf(value, timestamp));
+        this.spans++;
+      }
     }
   }
 
   /** All buckets, in the order in which the series came. */
   get all(): RolledSeries[] {
-    return [...this.#bySeries.values()].map(({ spans, ...key }) => ({ ...key, buckets: bucketsOf(spans) }));
+    return this.#inOrder.map(({ spans, ...key }) => ({ ...key, buckets: bucketsOf(spans) }));
   }
 }
 

@@ -17,6 +17,26 @@ export function totalsOf(value: number, at: number): SeriesTotals {
   return { count: 1, min: value, max: value, sum: value, first: value, firstAt: at, last: value, lastAt: at };
 }
 
+/** Adds one number, which was stored later, in place. */
+export function addNumber(
+  totals: { -readonly [K in keyof SeriesTotals]: number },
+  value: number,
+  at: number,
+): void {
+  totals.count++;
+  if (value < totals.min) totals.min = value;
+  if (value > totals.max) totals.max = value;
+  totals.sum = bounded(totals.sum + value);
+  if (at < totals.firstAt) {
+    totals.first = value;
+    totals.firstAt = at;
+  }
+  if (at >= totals.lastAt) {
+    totals.last = value;
+    totals.lastAt = at;
+  }
+}
+
 /** Both together. What comes `next` was stored later: of equal times its number is the last. */
 export function joinedTotals(before: SeriesTotals | undefined | null, next: SeriesTotals): SeriesTotals {
   if (before === undefined || before === null) return next;

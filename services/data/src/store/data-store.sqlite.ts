@@ -69,6 +69,11 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     return part.atEnd ? "done" : "more";
   }
 
+  /** What was read of a series by a part under way is true until the part is stored. */
+  async function untilNoneRolls(): Promise<void> {
+    while (rolling !== null) await rolling.catch(() => undefined);
+  }
+
   function size(): StoreSize {
     const row = sql.size.get();
     const oldest = row?.oldest ?? null;
@@ -121,13 +126,15 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     listSeries: (deviceId, caller, signal) =>
       queue.run(caller, signal, () => reader.run("listSeries", deviceId)),
     async deleteSeriesOf(deviceId, limit) {
-      await rolling?.catch(() => undefined);
+      await untilNoneRolls();
       return await removeSeriesOf(deviceId, limit);
     },
     async expireBuckets(before, signal) {
-      for (let at: number | null = 0; at !== null; at = await expireSome(at, before)) {
-        signal.throwIfAborted();
+      for (let at: number | null = 0; at !== null; ) {
+        await untilNoneRolls();
+        at = await expireSome(at, before);
         await nextTurn();
+        signal.throwIfAborted();
       }
     },
     async shrinkSeries(maxBytes, signal) {

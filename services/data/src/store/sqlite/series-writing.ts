@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { maxSeriesOfDevice } from "@devmesh/contracts/model/series";
 import { inTransaction } from "@devmesh/store/sqlite";
-import { bucketWidths, type RolledSeries, type SeriesBucket } from "../../numbers/rolled-numbers.ts";
+import { bucketWidths } from "../../numbers/rolled-numbers.ts";
 import type { BucketExpiry } from "../series-store.ts";
-import type { RolledPart } from "./series-reading.ts";
+import { columnsOfBucket, type PartSeries, type RolledPart } from "./series-reading.ts";
 
 /** Bytes of a bucket in the file; 83 were counted, in pages that are mostly full. */
 export const bytesOfBucket = 100;
@@ -18,16 +18,10 @@ const bucketsOfStep = 2_000;
 export function createSeriesWriting(db: DatabaseSync) {
   const sql = prepareStatements(db);
 
-  /** Its id; null where the device has the most it may. */
-  function seriesOf({ deviceId, topic, pointer, buckets }: RolledSeries): number | null {
-    const known = sql.find.get(topic, pointer)?.id;
-    if (known !== undefined) return Number(known);
+  /** A new one's id; null where the device has the most it may. */
+  function createSeries({ deviceId, topic, pointer, totals }: PartSeries): number | null {
     if (Number(sql.countOf.get(deviceId)?.series) >= maxSeriesOfDevice) {
-      const numbers = buckets.reduce(
-        (sum, { width, totals }) => sum + (width === "hours" ? totals.count : 0),
-        0,
-      );
-      sql.leaveOut.run(deviceId, numbers);
+      sql.leaveOut.run(deviceId, totals.count);
       return null;
     }
     return Number(sql.create.get(deviceId, topic, pointer)?.id);
@@ -44,33 +38,37 @@ export function createSeriesWriting(db: DatabaseSync) {
     sql.growAll.run(-Number(sql.drop.get(series)?.buckets ?? 0));
   }
 
-  /** Returns whether it is a new bucket. */
-  function merge(series: number, { width, start, totals }: SeriesBucket): boolean {
-    const { count, min, max, sum, first, firstAt, last, lastAt } = totals;
-    const milliseconds = bucketWidths[width];
-    const given = { count, min, max, sum, first, firstAt, last, lastAt, series, width: milliseconds, start };
-    if (sql.add.run(given).changes > 0) return false;
-    sql.insert.run(given);
-    return true;
+  /** Adds buckets of a series and returns how many are new. */
+  function merge(series: number, buckets: Float64Array): number {
+    let added = 0;
+    for (let at = 0; at < buckets.length; at += columnsOfBucket) {
+      const columns = buckets.subarray(at, at + columnsOfBucket);
+      // Most are new.
+      if (sql.insert.run(series, ...columns).changes > 0) added++;
+      else sql.add.run(series, ...columns);
+    }
+    return added;
   }
 
-  function store({ series, to }: RolledPart): void {
+  function store({ series, buckets, to }: RolledPart): void {
+    let at = 0;
+    let added = 0;
     for (const one of series) {
-      const id = seriesOf(one);
+      const own = buckets.subarray(at, at + one.buckets * columnsOfBucket);
+      at += own.length;
+      const id = one.id ?? createSeries(one);
       if (id === null) continue;
-      let added = 0;
-      for (const bucket of one.buckets) if (merge(id, bucket)) added++;
-      for (const { width, totals } of one.buckets) {
-        const { firstAt, lastAt, last } = totals;
-        if (width === "hours") sql.note.run({ firstAt, lastAt, last, id });
-      }
-      grow(id, added);
+      const { firstAt, lastAt, last } = one.totals;
+      const more = merge(id, own);
+      sql.note.run({ firstAt, lastAt, last, more, id });
+      added += more;
     }
+    sql.growAll.run(added);
     sql.setRolledUp.run(to);
   }
 
   return {
-    /** Adds a part that follows what is rolled up. */
+    /** Adds a part that follows what is rolled up. No series was deleted since it was read. */
     store: (part: RolledPart) => inTransaction(db, () => store(part)),
 
     /** Deletes up to `limit` series of a device and returns how many. */
@@ -126,8 +124,10 @@ export function createSeriesWriting(db: DatabaseSync) {
 
 function prepareStatements(db: DatabaseSync) {
   const lowest = -Number.MAX_VALUE;
+  const insert = `
+    INSERT INTO buckets (series, width, start, count, min, max, sum, first, first_at, last, last_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
   return {
-    find: db.prepare("SELECT id FROM series WHERE topic = ? AND pointer = ?"),
     countOf: db.prepare("SELECT count(*) AS series FROM series WHERE device_id = ?"),
     leaveOut: db.prepare(`
       INSERT INTO series_left_out VALUES (?, ?)
@@ -137,17 +137,14 @@ function prepareStatements(db: DatabaseSync) {
       VALUES (?, ?, ?, ${Number.MAX_SAFE_INTEGER}, ${Number.MIN_SAFE_INTEGER}, 0, 0) RETURNING id`),
     note: db.prepare(`
       UPDATE series SET first_at = min(first_at, :firstAt), last = iif(:lastAt >= last_at, :last, last),
-        last_at = max(last_at, :lastAt) WHERE id = :id`),
+        last_at = max(last_at, :lastAt), buckets = buckets + :more WHERE id = :id`),
     grow: db.prepare("UPDATE series SET buckets = buckets + ? WHERE id = ?"),
+    insert: db.prepare(`${insert} ON CONFLICT DO NOTHING`),
     add: db.prepare(`
-      UPDATE buckets SET count = count + :count, min = min(min, :min), max = max(max, :max),
-        sum = max(${lowest}, min(${-lowest}, sum + :sum)),
-        first = iif(:firstAt < first_at, :first, first), first_at = min(first_at, :firstAt),
-        last = iif(:lastAt >= last_at, :last, last), last_at = max(last_at, :lastAt)
-      WHERE series = :series AND width = :width AND start = :start`),
-    insert: db.prepare(`
-      INSERT INTO buckets (series, width, start, count, min, max, sum, first, first_at, last, last_at)
-      VALUES (:series, :width, :start, :count, :min, :max, :sum, :first, :firstAt, :last, :lastAt)`),
+      ${insert} ON CONFLICT DO UPDATE SET count = count + excluded.count, min = min(min, excluded.min),
+        max = max(max, excluded.max), sum = max(${lowest}, min(${-lowest}, sum + excluded.sum)),
+        first = iif(excluded.first_at < first_at, excluded.first, first), first_at = min(first_at, excluded.first_at),
+        last = iif(excluded.last_at >= last_at, excluded.last, last), last_at = max(last_at, excluded.last_at)`),
     setRolledUp: db.prepare("UPDATE rolled_up SET id = ?"),
     ofDevice: db.prepare("SELECT id FROM series WHERE device_id = ? LIMIT ?"),
     dropBuckets: db.prepare("DELETE FROM buckets WHERE series = ?"),
