@@ -51,8 +51,8 @@ const constants = {
   sqliteDevice: [1_540, "bytes on the disk of a device with six values in its shadow, SQLite", unitCosts],
   mongoDevice: [1_145, "bytes of it as BSON with its credentials, without indexes", "once, of 100 devices"],
   serviceMb: [512, "MB that manifests give a process of a service", capacity],
-  streamShown: [4_701, "records a second stored through one stream, all on two cores", performance],
-  streamMost: [16_103, "records a second that nats-server acknowledges alone, on two cores", performance],
+  streamShown: [7_352, "records a second stored through one stream, all on two cores", performance],
+  streamMost: [33_241, "records a second that nats-server acknowledges alone, on two cores", performance],
   haAssets: [
     1_000,
     "consumers with three copies on a server from which on Synadia warns",
