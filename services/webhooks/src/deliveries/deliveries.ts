@@ -52,7 +52,7 @@ export class Deliveries {
 
   /** Delivers for these webhooks, and for no others: those end when their requests under way have ended. */
   deliverFor(ids: ReadonlySet<string>): void {
-    for (const id of ids) this.begin(id);
+    for (const id of ids) this.#begin(id);
     const left = [...this.#lanes].filter(([id]) => !ids.has(id));
     for (const [id, lane] of left) {
       this.#lanes.delete(id);
@@ -61,7 +61,7 @@ export class Deliveries {
     }
   }
 
-  begin(id: string): void {
+  #begin(id: string): void {
     if (this.#lanes.has(id)) return;
     const { outbox, clock, log } = this.#options;
     const handle = (message: OutboxMessage, lane: Lane) => this.#handle(id, message, lane);

@@ -139,7 +139,7 @@ class Follower {
       const leftMs = wait_ms - (clock.monotonicMs() - this.#seenAtMs);
       if (caughtUp && records.length < batch && leftMs > 0) return Math.min(leftMs, idleMs);
       // Stored before the first attempt, so that a repetition has the same records under the same id.
-      const kept = await this.#change(webhook, (row) => ({ ...row, batch: { next, count: records.length } }));
+      const kept = await this.#change(webhook, (row) => ({ ...row, batch: { count: records.length } }));
       if (!kept) return 0;
     }
     this.#seenAtMs = null;

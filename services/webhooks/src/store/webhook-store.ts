@@ -32,8 +32,8 @@ export interface StoredWebhook
   } | null;
   /** Cursor of the last record that was delivered; null before the first. */
   readonly position: string | null;
-  /** The records of a batch that was sent and not answered yet, so that a repetition is the same. */
-  readonly batch: { readonly next: string; readonly count: number } | null;
+  /** How many records a batch has that was sent and not answered yet, so that a repetition is the same. */
+  readonly batch: { readonly count: number } | null;
 }
 
 /** Webhooks as documents. */
