@@ -415,7 +415,7 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
         "/firmware": ["Firmware", "Firmware", "Size"],
         "/jobs": ["Jobs", "Jobs", "Succeeded"],
         "/services": ["Services", "Services", "Requests/s"],
-        [`/jobs/${job.id}`]: ["Read the versions", "Devices of the job", "Attempts"],
+        [`/jobs/${job.id}`]: ["Read the versions", "Devices of the job", "Outcome"],
         "/devices/roof-east/work": ["Weather, roof east", "Work of the device, newest first", "Ends"],
       };
       for (const [path, [title, name, heading]] of Object.entries(tables)) {
