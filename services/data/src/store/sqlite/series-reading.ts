@@ -44,7 +44,7 @@ export interface SeriesReading {
 
 /** Record ids of one part, and spans of five minutes, since one commit writes them. */
 const recordsOfPart = 20_000;
-const spansOfPart = 2_000;
+const spansOfPart = 5_000;
 /** Records that are in the memory together: lists of rows cost a third of what rows cost one by one. */
 const recordsAtATime = 100;
 
