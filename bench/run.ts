@@ -23,6 +23,7 @@ const byName: Readonly<Record<string, string>> = {
   firmware: "",
   "firmware-push": "",
   attack: "6",
+  fleet: "15000 200000 10",
   "frame-delivery": "1",
   jobs: "",
   "job-plan": "100000",
