@@ -7,7 +7,7 @@ import { BSON, MongoClient } from "mongodb";
 /** Which collections of a database to dump. */
 interface DumpPart {
   readonly database: string;
-  readonly except?: string;
+  readonly except?: readonly string[];
   readonly only?: string;
 }
 
@@ -30,9 +30,9 @@ const run = promisify(execFile);
 function byTools(url: string): MongodbDump {
   return {
     by: "mongodump and mongorestore",
-    async dump({ database, except, only }, folder) {
+    async dump({ database, except = [], only }, folder) {
       const part = [
-        ...(except === undefined ? [] : [`--excludeCollection=${except}`]),
+        ...except.map((name) => `--excludeCollection=${name}`),
         ...(only === undefined ? [] : [`--collection=${only}`]),
       ];
       await run("mongodump", [`--uri=${url}`, `--db=${database}`, ...part, "--gzip", `--out=${folder}`]);
@@ -46,12 +46,12 @@ function byTools(url: string): MongodbDump {
 function byDriver(url: string): MongodbDump {
   return {
     by: "the driver, without mongodump",
-    async dump({ database, except, only }, folder) {
+    async dump({ database, except = [], only }, folder) {
       await using client = new MongoClient(url);
       const db = client.db(database);
       await mkdir(join(folder, database), { recursive: true });
       for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
-        if (name === except || (only !== undefined && name !== only)) continue;
+        if (except.includes(name) || (only !== undefined && name !== only)) continue;
         const collection = db.collection(name);
         const dumped = { indexes: await collection.indexes(), documents: await collection.find().toArray() };
         await writeFile(

@@ -179,29 +179,54 @@ export function describeSeries(
     });
 
     test("are the first of a device and of a message, and say how many numbers are left out", async () => {
-      const many = Array.from(
-        { length: 300 },
-        (_, at): DataMessage => ({
-          ...sampleMessage({ deviceId: "many", at: start + at, value: 0 }),
-          payload: Buffer.from(JSON.stringify({ [`n${String(at).padStart(3, "0")}`]: at })),
-        }),
+      const payloadOf = (first: number, numbers: number) =>
+        Buffer.from(
+          JSON.stringify(
+            Object.fromEntries(
+              Array.from({ length: numbers }, (_, at) => [`n${String(first + at).padStart(6, "0")}`, at]),
+            ),
+          ),
+        );
+      const messageOf = (deviceId: string, first: number, numbers: number): DataMessage => ({
+        ...sampleMessage({ deviceId, at: start, value: 0 }),
+        payload: payloadOf(first, numbers),
+      });
+      // A device that makes up 100,000 pointers.
+      const many = Array.from({ length: 3_125 }, (_, at) =>
+        messageOf("many", at * maxNumbersOfMessage, maxNumbersOfMessage),
       );
-      const wide = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`w${at}`, at]));
-      await store.append([
-        ...many,
-        {
-          ...sampleMessage({ deviceId: "wide", at: start, value: 0 }),
-          payload: Buffer.from(JSON.stringify(wide)),
-        },
-      ]);
+      const beside = Array.from({ length: 50 }, (_, at) => ({
+        deviceId: "beside",
+        at: start + at,
+        value: at,
+      }));
+      await store.append([...many, messageOf("wide", 0, 50), ...beside.map(sampleMessage)]);
       await rollUpAll(store);
       const { series, leftOut } = await store.listSeries("many", "test", never);
-      expect([series.length, series.at(-1)?.pointer, leftOut]).toEqual([maxSeriesOfDevice, "/n199", 100]);
-      expect((await store.listSeries("wide", "test", never)).series).toHaveLength(maxNumbersOfMessage);
-      await store.append([
-        { ...sampleMessage({ deviceId: "many", at: start, value: 0 }), payload: Buffer.from('{"n299":1}') },
+      expect([series.length, series.at(-1)?.pointer, leftOut]).toEqual([
+        maxSeriesOfDevice,
+        "/n000199",
+        100_000 - maxSeriesOfDevice,
       ]);
-      expect(await readSpans(store, "many", [start, start + hour], "hours", "/n299")).toEqual([null]);
+      expect((await store.listSeries("wide", "test", never)).series).toHaveLength(maxNumbersOfMessage);
+      await store.append([messageOf("many", 200, 1)]);
+      const edges = [start, start + hour];
+      expect(await readSpans(store, "many", edges, "hours", "/n000200")).toEqual([null]);
+      expect(await readSpans(store, "beside", edges, "hours")).toEqual(naive(beside, "beside", edges));
+    });
+
+    test("of a clock that jumps back are those of all records", async () => {
+      const back: Sample[] = [];
+      const edges = Array.from({ length: 5 }, (_, at) => start + at * hour);
+      // From 03:20 to 02:20, over the end of a span that was rolled up already.
+      for (const [nth, at] of [3.2 * hour, 3.3 * hour, 2.3 * hour, 2.4 * hour, 3.3 * hour].entries()) {
+        const sample = { deviceId: "back", at: start + at, value: nth };
+        back.push(sample);
+        await store.append([sampleMessage(sample)]);
+        await rollUpAll(store);
+        for (const source of ["hours", "records"] as const)
+          expect(await readSpans(store, "back", edges, source)).toEqual(naive(back, "back", edges));
+      }
     });
 
     test("of a device go with it, also where they are rolled up at the same time", async () => {

@@ -61,15 +61,16 @@ export async function openMongoDataStore(
       });
   }
 
+  const series = await createSeries(collections, writer, segments, queue, {
+    closing: closing.signal,
+    leaseMs: partTurns * bounds.leaseMs,
+  });
   return {
     ...createRecordRemoval(collections, segments),
     ...refusals,
     ...createLatestRecords(collections, writer, queue),
     ...createRecordFollowing(collections, writer, queue),
-    ...createSeries(collections, writer, segments, queue, {
-      closing: closing.signal,
-      leaseMs: partTurns * bounds.leaseMs,
-    }),
+    ...series,
     async finishPurge(deviceId) {
       await segments.forget(deviceId);
       await refusals.finishPurge(deviceId);

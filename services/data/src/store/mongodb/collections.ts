@@ -88,7 +88,10 @@ interface RefusalDocument {
   readonly admitted: Date | null;
 }
 
-/** How far records are in buckets, and who adds the next ones. */
+/**
+ * How far records are in buckets, and who adds the next ones. A backup copies it before the buckets: they may have more
+ * than it says, never less.
+ */
 export interface RollUpDocument {
   readonly _id: "series";
   /** The last record that is in buckets. */
@@ -237,7 +240,7 @@ export function collectionsOf(store: MongoStore): Collections {
     slices: db.collection("slices"),
     shares: db.collection("shares"),
     refusals: db.collection("refusals"),
-    rollUp: db.collection("state"),
+    rollUp: db.collection("roll_up"),
     series: db.collection("series"),
     buckets: db.collection("buckets"),
     leftOut: db.collection("series_left_out"),

@@ -54,16 +54,25 @@ interface SeriesOptions {
  * 1. The lease is taken, and the end of the part stored as `target`. After a crash the next process has the same part.
  * 2. Each bucket is replaced by one that has the numbers of the part, unless `upto` says that it has them.
  * 3. `done` becomes `target`. A reader adds records after `done` that a bucket does not have by its `upto`.
+ *
+ * Creates the document of the lease, if it is missing.
  */
-export function createSeries(
+export async function createSeries(
   collections: Collections,
   writer: Writer,
   segments: SearchSegments,
   queue: FairQueue,
   { closing, leaseMs }: SeriesOptions,
-): SeriesStore {
+): Promise<SeriesStore> {
   const { run, records, rollUp, series, buckets, leftOut } = collections;
   const self = randomUUID();
+  const first: RollUpDocument = { _id: "series", done: 0, target: 0, holder: null, until: new Date(0) };
+  // Another process may make it at the same moment.
+  await unlessDuplicate(
+    run((options) =>
+      rollUp.updateOne({ _id: "series" }, { $setOnInsert: first }, { upsert: true, ...options }),
+    ),
+  );
 
   async function takeLease(): Promise<RollUpDocument | null> {
     const free = { $or: [{ $in: ["$holder", [null, self]] }, { $lte: ["$until", "$$NOW"] }] };
@@ -81,12 +90,7 @@ export function createSeries(
         { returnDocument: "after", ...options },
       ),
     );
-    if (taken === null) {
-      const first = { _id: "series", done: 0, target: 0, holder: null, until: new Date(0) } as const;
-      // Another process may make it at the same moment.
-      await unlessDuplicate(run((options) => rollUp.insertOne(first, options)));
-      return await takeLease();
-    }
+    if (taken === null) throw new StoreUnavailable("the document of the lease for numbers is missing");
     return taken.holder === self ? taken : null;
   }
 
@@ -125,13 +129,17 @@ export function createSeries(
 
   /** Stores what is new of series; returns those that may have buckets. */
   async function admit(all: readonly RolledSeries[], assertLeased: () => void): Promise<RolledSeries[]> {
-    const found = await run((options) => series.find({ _id: { $in: all.map(idOf) } }, options).toArray());
-    const known = new Map(found.map((one) => [one._id, one]));
+    const known = new Map<string, SeriesDocument>();
+    await inCommands(all.map(idOf), assertLeased, async (ids) => {
+      const found = await run((options) => series.find({ _id: { $in: ids } }, options).toArray());
+      for (const one of found) known.set(one._id, one);
+    });
     const counts = new Map<string, number>();
     const stored: RolledSeries[] = [];
+    const refused = new Map<string, number>();
     for (const one of all) {
       if (known.has(idOf(one)) || (await hasRoom(one, counts))) stored.push(one);
-      else await leaveOut(one);
+      else refused.set(one.deviceId, (refused.get(one.deviceId) ?? 0) + numbersIn(one));
     }
     const operations = stored.map((one): AnyBulkWriteOperation<SeriesDocument> => {
       const { _id, ...replacement } = seriesWith(one, known.get(idOf(one)));
@@ -139,6 +147,12 @@ export function createSeries(
     });
     await inCommands(operations, assertLeased, (some) =>
       run((options) => series.bulkWrite(some, { ordered: false, ...options })),
+    );
+    const counted = [...refused].map(([_id, numbers]) => ({
+      updateOne: { filter: { _id }, update: { $inc: { numbers } }, upsert: true },
+    }));
+    await inCommands(counted, assertLeased, (some) =>
+      run((options) => leftOut.bulkWrite(some, { ordered: false, ...options })),
     );
     return stored;
   }
@@ -150,37 +164,30 @@ export function createSeries(
     return count < maxSeriesOfDevice;
   }
 
-  async function leaveOut(one: RolledSeries): Promise<void> {
-    const numbers = hoursOf(one).reduce((sum, { totals }) => sum + totals.count, 0);
-    await run((options) =>
-      leftOut.updateOne({ _id: one.deviceId }, { $inc: { numbers } }, { upsert: true, ...options }),
-    );
-  }
-
+  /** Adds the records after `done`, up to `upto`. */
   async function addBuckets(
     all: readonly RolledSeries[],
-    upto: number,
+    { done, upto }: { readonly done: number; readonly upto: number },
     assertLeased: () => void,
   ): Promise<void> {
-    const given = all.flatMap((one) =>
-      one.buckets.map((bucket) => ({
-        _id: timeId(idOf(one), bucket.width, bucket.start),
-        device: one.deviceId,
-        ...bucket,
-      })),
-    );
-    await inCommands(given, assertLeased, async (some) => {
+    await inCommands(bucketsIn(all), assertLeased, async (some) => {
       const ids = some.map(({ _id }) => _id);
-      const before = new Map(
-        (await run((options) => buckets.find({ _id: { $in: ids } }, options).toArray())).map((one) => [
-          one._id,
-          one,
-        ]),
-      );
+      const found = await run((options) => buckets.find({ _id: { $in: ids } }, options).toArray());
+      const before = new Map(found.map((one) => [one._id, one]));
+      // In a restored backup `done` is older than the buckets, so that a part may begin before what a bucket has.
+      const within = new Set(found.map((one) => one.upto).filter((has) => has > done && has < upto));
+      const lacking = new Map<number, ReadonlyMap<string, SeriesTotals>>();
+      for (const has of within) {
+        const later = bucketsIn(await numbersOf(has, upto));
+        lacking.set(has, new Map(later.map(({ _id, totals }) => [_id, totals])));
+      }
       const operations = some.flatMap(
-        ({ _id, device, width, start, totals }): AnyBulkWriteOperation<BucketDocument>[] => {
+        ({ _id, device, width, start, totals: ofPart }): AnyBulkWriteOperation<BucketDocument>[] => {
           const old = before.get(_id);
           if (old !== undefined && old.upto >= upto) return [];
+          const later = old && lacking.get(old.upto);
+          const totals = later === undefined ? ofPart : later.get(_id);
+          if (totals === undefined) return [];
           const document = { _id, device, width, start, upto, ...joinedTotals(old, totals) };
           if (old === undefined) return [{ insertOne: { document } }];
           const { _id: _, ...replacement } = document;
@@ -254,7 +261,7 @@ export function createSeries(
         if (performance.now() - takenMs > leaseMs / 2)
           throw new StoreUnavailable("adding numbers took too long");
       };
-      await addBuckets(await admit(numbers, assertLeased), to, assertLeased);
+      await addBuckets(await admit(numbers, assertLeased), { done: lease.done, upto: to }, assertLeased);
       await run((options) =>
         rollUp.updateOne({ _id: "series", holder: self, target: to }, { $set: { done: to } }, options),
       );
@@ -425,6 +432,17 @@ function timeId(series: string, width: BucketWidth, at: number): string {
   return `${series}/${width}/${String(Math.max(0, at)).padStart(16, "0")}`;
 }
 
+/** The buckets of series, by their ids in the store. */
+function bucketsIn(all: readonly RolledSeries[]) {
+  return all.flatMap((one) =>
+    one.buckets.map((bucket) => ({
+      _id: timeId(idOf(one), bucket.width, bucket.start),
+      device: one.deviceId,
+      ...bucket,
+    })),
+  );
+}
+
 function totalsIn({ _id, device, width, start, upto, ...totals }: BucketDocument): SeriesTotals {
   return totals;
 }
@@ -441,6 +459,10 @@ function seriesWith(one: RolledSeries, before: SeriesDocument | undefined): Seri
     lastAt: isNewer ? lastAt : before.lastAt,
     last: isNewer ? last : before.last,
   };
+}
+
+function numbersIn(one: RolledSeries): number {
+  return hoursOf(one).reduce((sum, { totals }) => sum + totals.count, 0);
 }
 
 function hoursOf({ buckets }: RolledSeries): readonly SeriesBucket[] {
