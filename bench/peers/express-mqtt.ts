@@ -1,6 +1,6 @@
 /**
  * Calls of devices by Express 5 and MQTT.js directly: HTTP, a publication, the reply of the device, HTTP. Keys are in a
- * store of its own.
+ * store.
  */
 
 import { Socket } from "node:net";

@@ -91,7 +91,7 @@ describe("three clustered servers", () => {
     const tell = async (count: number) => {
       const enough = told.length + count;
       while (told.length < enough) {
-        // Never the same twice: who has heard the last one has heard all.
+        // Each differs: whoever has received the last one has received all.
         const id = `pump-${tried++}`;
         const event = { id, timestamp: new Date().toISOString() };
         if ((await publisher.online(event)) === "ok") told.push(id);

@@ -195,7 +195,7 @@ describe("the user of a service", () => {
           const may = await maySubscribe(as(user), subject, queue);
           if (may !== permissions.subscribe.allow.includes(entry))
             wrong.push(`${user} subscribe ${entry}: ${may}`);
-          // Outside its queue group a service would hear every call.
+          // Outside its queue group a service would receive every call.
           if (queue !== undefined && (await maySubscribe(as(user), subject)))
             wrong.push(`${user} taps ${subject}`);
         }

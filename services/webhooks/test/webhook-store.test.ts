@@ -12,7 +12,7 @@ import { storedWebhook } from "./stored-webhook.ts";
 const { signal } = new AbortController();
 
 interface StoreUnderTest extends AsyncDisposable {
-  /** The same one each time. */
+  /** One webhook, each time. */
   open(): Promise<WebhookStore>;
 }
 
