@@ -12,7 +12,7 @@ import { storedWebhook } from "./stored-webhook.ts";
 const { signal } = new AbortController();
 
 interface StoreUnderTest extends AsyncDisposable {
-  /** One webhook, each time. */
+  /** Each call opens one and the same store. */
   open(): Promise<WebhookStore>;
 }
 

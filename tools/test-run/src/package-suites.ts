@@ -26,6 +26,8 @@ const longest = [
   "gateway",
   "device-broker",
   "data",
+  "webhooks",
+  "alerts",
   "keys",
   "devices",
   // Containers change the interfaces of the network, at which a browser of `e2e` drops its requests.
