@@ -77,23 +77,26 @@ describe("the list of devices", () => {
     expect(read).toBe(2);
   });
 
-  test("waits for no search, of which two are read at a time", async () => {
-    const release = Promise.withResolvers<void>();
-    let searching = 0;
-    mesh.fakes.devices.listDevices = async ({ filter }) => {
-      if (filter !== undefined) {
-        searching++;
-        await release.promise;
-      }
-      return { next: null, items: [] };
-    };
-    const searches = Array.from({ length: 3 }, () => mesh.fetch(`${devices}?filter=d`));
-    await eventually(() => searching === 2);
-    expect((await mesh.fetch(devices)).status).toBe(200);
-    expect(searching).toBe(2);
-    release.resolve();
-    for (const answer of searches) expect((await answer).status).toBe(200);
-  });
+  test.each(["filter=d", "limit=2"])(
+    "waits for none with %s, of which two are read at a time",
+    async (query) => {
+      const release = Promise.withResolvers<void>();
+      let read = 0;
+      mesh.fakes.devices.listDevices = async ({ filter, limit }) => {
+        if (filter !== undefined || limit !== undefined) {
+          read++;
+          await release.promise;
+        }
+        return { next: null, items: [] };
+      };
+      const others = Array.from({ length: 3 }, () => mesh.fetch(`${devices}?${query}`));
+      await eventually(() => read === 2);
+      expect((await mesh.fetch(devices)).status).toBe(200);
+      expect(read).toBe(2);
+      release.resolve();
+      for (const answer of others) expect((await answer).status).toBe(200);
+    },
+  );
 
   test("of a client that goes away during a page is not read beyond that page", async () => {
     const release = Promise.withResolvers<void>();

@@ -18,10 +18,10 @@ import { mqttAddressOf } from "./mqtt-address.ts";
 import { type RpcOperation, shownTo } from "./rpc.ts";
 
 /**
- * Pages of devices that are read at one time: reads of single devices go between them. A page of a search may take
- * seconds, and delays no list that is none.
+ * Pages of devices that are read at one time: reads of single devices go between them. What asks for one page, or
+ * searches, which may take seconds, is no whole list and waits for none.
  */
-const maxPages = { ofLists: 1, ofSearches: 2 };
+const maxPages = { ofWholeLists: 1, ofOthers: 2 };
 
 /** Entries of diagnostics in an answer without `limit`. */
 const defaultDiagnostics = 1_000;
@@ -36,8 +36,8 @@ export function masterKeyHandlers(
   mqttPublicUrl: string | undefined,
   clock: Clock,
 ): Handlers<Exclude<keyof typeof masterKey, MeshOperation | RpcOperation>> {
-  const listTurns = new Semaphore({ permits: maxPages.ofLists });
-  const searchTurns = new Semaphore({ permits: maxPages.ofSearches });
+  const wholeListTurns = new Semaphore({ permits: maxPages.ofWholeLists });
+  const otherTurns = new Semaphore({ permits: maxPages.ofOthers });
   const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
     readMqttAddress: async () => json(mqttAddress),
@@ -54,7 +54,7 @@ export function masterKeyHandlers(
       if (asked !== null && !DeviceCondition.safeParse(asked).success)
         throw invalidRequest([{ pointer: "/query/filter", detail: "is one word too many beside `where`" }]);
       const isSearch = Object.keys(selection).length > 0;
-      const turns = isSearch ? searchTurns : listTurns;
+      const turns = isSearch || query.limit !== undefined ? otherTurns : wholeListTurns;
       const count = async () => {
         if (!isSearch) return (await devices.countDevices({}, call)).count;
         return asked === null ? 0 : (await devices.facetDevices({ where: asked, facets: [] }, call)).total;
