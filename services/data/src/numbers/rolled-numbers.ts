@@ -15,7 +15,7 @@ export interface SeriesKey {
 }
 
 /** The numbers of a span of time that begins at `start`, Unix milliseconds. */
-export interface SeriesBucket {
+interface SeriesBucket {
   readonly width: BucketWidth;
   readonly start: number;
   readonly totals: SeriesTotals;
@@ -79,6 +79,14 @@ export class RolledNumbers {
   get all(): RolledSeries[] {
     return this.#inOrder.map(({ spans, ...key }) => ({ ...key, buckets: bucketsOf(spans) }));
   }
+}
+
+/** All numbers of a series together. */
+export function totalsOfSeries({ buckets }: RolledSeries): SeriesTotals {
+  return buckets
+    .filter(({ width }) => width === "hours")
+    .map(({ totals }) => totals)
+    .reduce((before, next) => joinedTotals(before, next));
 }
 
 function bucketsOf(spans: ReadonlyMap<number, SeriesTotals>): SeriesBucket[] {

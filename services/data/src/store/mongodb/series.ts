@@ -10,8 +10,8 @@ import {
   bucketWidths,
   RolledNumbers,
   type RolledSeries,
-  type SeriesBucket,
   type SeriesKey,
+  totalsOfSeries,
 } from "../../numbers/rolled-numbers.ts";
 import { joinedTotals, type SeriesTotals, SpanTotals, totalsOf } from "../../numbers/totals.ts";
 import type { FairQueue } from "../fair-queue.ts";
@@ -139,7 +139,7 @@ export async function createSeries(
     const refused = new Map<string, number>();
     for (const one of all) {
       if (known.has(idOf(one)) || (await hasRoom(one, counts))) stored.push(one);
-      else refused.set(one.deviceId, (refused.get(one.deviceId) ?? 0) + numbersIn(one));
+      else refused.set(one.deviceId, (refused.get(one.deviceId) ?? 0) + totalsOfSeries(one).count);
     }
     const operations = stored.map((one): AnyBulkWriteOperation<SeriesDocument> => {
       const { _id, ...replacement } = seriesWith(one, known.get(idOf(one)));
@@ -450,8 +450,7 @@ function totalsIn({ _id, device, width, start, upto, ...totals }: BucketDocument
 /** A series as it is stored, with what a part has of it. */
 function seriesWith(one: RolledSeries, before: SeriesDocument | undefined): SeriesDocument {
   const { deviceId: device, topic, pointer } = one;
-  const all = hoursOf(one).reduce<SeriesTotals | null>((sum, { totals }) => joinedTotals(sum, totals), null);
-  const { firstAt = 0, lastAt = 0, last = 0 } = all ?? {};
+  const { firstAt, lastAt, last } = totalsOfSeries(one);
   const isNewer = before === undefined || lastAt >= before.lastAt;
   return {
     ...{ _id: idOf(one), device, topic, pointer },
@@ -459,14 +458,6 @@ function seriesWith(one: RolledSeries, before: SeriesDocument | undefined): Seri
     lastAt: isNewer ? lastAt : before.lastAt,
     last: isNewer ? last : before.last,
   };
-}
-
-function numbersIn(one: RolledSeries): number {
-  return hoursOf(one).reduce((sum, { totals }) => sum + totals.count, 0);
-}
-
-function hoursOf({ buckets }: RolledSeries): readonly SeriesBucket[] {
-  return buckets.filter(({ width }) => width === "hours");
 }
 
 async function inCommands<T>(

@@ -6,8 +6,9 @@ import {
   RolledNumbers,
   type RolledSeries,
   type SeriesKey,
+  totalsOfSeries,
 } from "../../numbers/rolled-numbers.ts";
-import { joinedTotals, type SeriesTotals, SpanTotals, totalsOf } from "../../numbers/totals.ts";
+import { type SeriesTotals, SpanTotals, totalsOf } from "../../numbers/totals.ts";
 import type { SeriesOfDevice, SpansQuery } from "../series-store.ts";
 import { inOneState } from "./one-state.ts";
 
@@ -75,19 +76,16 @@ export function createSeriesReading(db: DatabaseSync): SeriesReading {
     return { series: all.map(partSeries), buckets: flatBuckets(all), to, atEnd };
   }
 
-  function partSeries({ deviceId, topic, pointer, buckets }: RolledSeries): PartSeries {
+  function partSeries(series: RolledSeries): PartSeries {
+    const { deviceId, topic, pointer, buckets } = series;
     const id = sql.series.get(topic, pointer)?.id;
-    const totals = buckets
-      .filter(({ width }) => width === "hours")
-      .map((bucket) => bucket.totals)
-      .reduce(joinedTotals);
     return {
       deviceId,
       topic,
       pointer,
       id: id === undefined ? null : Number(id),
       buckets: buckets.length,
-      totals,
+      totals: totalsOfSeries(series),
     };
   }
 
