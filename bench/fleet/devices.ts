@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Semaphore } from "@devmesh/service-kit/semaphore";
 import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { generate, parser } from "mqtt-packet";
 import { reportReady } from "../child.ts";
@@ -26,9 +27,9 @@ export interface FleetState {
 }
 
 const state = { connected: 0, refused: 0, deltas: 0, acknowledged: 0 };
-let places = atATime;
+const logins = new Semaphore({ permits: atATime });
 
-/** Holds one connection until it ends; `settled` is called once the login has an answer or has failed. */
+/** Holds one connection until it ends; `settled` is called once, when the login has an answer or has failed. */
 function stayConnected({ id, token }: Credentials, settled: () => void): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port: Number(BENCH_MQTT_PORT), noDelay: true });
@@ -66,8 +67,10 @@ function stayConnected({ id, token }: Credentials, settled: () => void): Promise
     socket.on("close", () => {
       clearTimeout(publishing);
       if (isIn) state.connected--;
-      else state.refused++;
-      settled();
+      else {
+        state.refused++;
+        settled();
+      }
       resolve();
     });
     socket.write(connectPacket(id, token, id));
@@ -76,13 +79,8 @@ function stayConnected({ id, token }: Credentials, settled: () => void): Promise
 
 async function comeBackAlways(device: Credentials): Promise<never> {
   for (;;) {
-    while (places === 0) await sleep(20 + Math.random() * 80);
-    places--;
-    let isSettled = false;
-    await stayConnected(device, () => {
-      if (!isSettled) places++;
-      isSettled = true;
-    });
+    const login = await logins.acquire();
+    await stayConnected(device, () => login?.[Symbol.dispose]());
     await sleep(1_000 + Math.random() * 9_000);
   }
 }
