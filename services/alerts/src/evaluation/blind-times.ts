@@ -5,6 +5,14 @@ type BlindTime = Progress["blind"][number];
 /** Blind times that are kept; older ones are dropped. */
 const maxBlindTimes = 1_000;
 
+/** A longer time without a round that succeeded is one in which the mesh could not see, in milliseconds. */
+export const blindAfterMs = 15_000;
+
+/** The blind times of a progress, with the one that lasts until `now`, if the mesh has not seen for a while. */
+export function blindTimesAt(now: number, { watched_at, blind }: Progress): readonly BlindTime[] {
+  return now - watched_at > blindAfterMs ? withBlindTime(blind, [watched_at, now]) : blind;
+}
+
 /** Blind times with another one, joined with those that it touches. */
 export function withBlindTime(times: readonly BlindTime[], [from, to]: BlindTime): BlindTime[] {
   if (to <= from) return [...times];

@@ -4,33 +4,27 @@ import { meshRuleId } from "@devmesh/contracts/model/alert";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import { lengthOf } from "@devmesh/contracts/model/duration";
-import type { Json } from "@devmesh/contracts/model/json";
-import { deviceOfRecord, emptyColumns, type RecordColumns } from "@devmesh/contracts/model/record-columns";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { selectAmong } from "../select-devices.ts";
-import { type AlertStore, type Progress, pairOf, type StoredAlert } from "../store/alert-store.ts";
+import type { AlertStore, Progress, StoredAlert } from "../store/alert-store.ts";
 import type { ReadOnChange } from "../store/read-on-change.ts";
 import type { StoredRule } from "../store/rule-store.ts";
-import { createAlertChanges, type HistoryChanges, type Round, type Sighting } from "./alert-changes.ts";
-import { type AlertHistory, cleared, elapse, observe, type RuleParts } from "./alert-states.ts";
-import { reachBack, withBlindTime } from "./blind-times.ts";
+import { createAlertChanges, type Round, type Sighting } from "./alert-changes.ts";
+import { cleared, elapse, type RuleParts } from "./alert-states.ts";
+import { blindAfterMs, blindTimesAt, reachBack } from "./blind-times.ts";
 import { createDeviceFeed, type DeviceFrame, type EventSource } from "./device-feed.ts";
 import { createEventRules } from "./event-rules.ts";
-import { OpenAlerts, readHistories } from "./open-alerts.ts";
-import { isOn, nameOfRecord, type RuleBook, type RuleOf, ruleBook } from "./rule-book.ts";
+import { OpenAlerts } from "./open-alerts.ts";
+import { createRecordRules } from "./record-rules.ts";
+import { isOn, type RuleBook, type RuleOf, ruleBook } from "./rule-book.ts";
 import { createShadowRules } from "./shadow-rules.ts";
-import { createSilentDevices, type SilentDevice } from "./silent-devices.ts";
-import { documentOf, holdsFor, valueAt } from "./value-condition.ts";
+import { createSilentDevices } from "./silent-devices.ts";
 
 /** Devices of a page. */
 const pageSize = 1_000;
-
-/** The most pages of records in one round, so that other conditions are looked at, too. */
-const maxPages = 20;
 
 /** How long `devices` and `data` may take for one page, in milliseconds. */
 const callMs = 5_000;
@@ -40,26 +34,14 @@ const offlineEveryMs = 5_000;
 const silentEveryMs = 2_000;
 const membersEveryMs = 60_000;
 
-/** How often the end of the records is noted while no rule needs them, in milliseconds. */
-const noteEndEveryMs = 10_000;
-
 /** How often the progress is stored while nothing happens, in milliseconds. */
 const noteEveryMs = 10_000;
-
-/** A longer time without a round that succeeded is one in which the mesh could not see, in milliseconds. */
-const blindAfterMs = 15_000;
-
-/** Records that are older than this when they are read are a backlog, in milliseconds. */
-const backlogMs = 10_000;
 
 /** So long after the broker came back devices may still be connecting, in milliseconds. */
 export const graceMs = 90_000;
 
 /** Deleted devices that wait for a round; with more, the others are found among the members. */
 const maxDeleted = 10_000;
-
-/** The most filters that `followRecords` takes. */
-const maxTopics = 100;
 
 export interface EvaluationOptions {
   readonly readRules: ReadOnChange<readonly StoredRule[]>;
@@ -76,28 +58,6 @@ export interface EvaluationOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
-}
-
-/** What a record says to a rule. */
-interface SeenRecord {
-  readonly id: number;
-  /** When the broker took it; Unix milliseconds. */
-  readonly at: number;
-  readonly rule: RuleOf<"value"> | RuleOf<"silent">;
-  readonly rule_id: string;
-  readonly device_id: string;
-  readonly value: Json;
-  /** The silence that it ended. */
-  readonly silence: SilentDevice | null;
-}
-
-/** {@link holdsFor} of a rule on records: one that comes ends a silence. */
-function holdsNow(
-  when: (RuleOf<"value"> | RuleOf<"silent">)["when"],
-  value: Json,
-  holds: boolean,
-): boolean | null {
-  return when.kind === "silent" ? false : holdsFor(when, value, holds);
 }
 
 /** How long the condition of a rule must hold, in milliseconds. */
@@ -141,9 +101,6 @@ export function createEvaluation(options: EvaluationOptions) {
   };
   /** From when on devices have had time to connect after an interruption. */
   let watchFrom = 0;
-  /** The end of the records before the rules were read last: the first rule on records reads on from there. */
-  let knownEnd: string | null = null;
-  let nextEndMs = 0;
   let nextOfflineMs = 0;
   let nextSilentMs = 0;
   const silentDevices = createSilentDevices({ devices, data, clock, signal });
@@ -155,6 +112,19 @@ export function createEvaluation(options: EvaluationOptions) {
   const { commit, changeOpen } = changes;
   const onFailure = (err: unknown) => log.warn({ err }, "events of devices are read again");
   const eventRules = createEventRules({ source, changes, select, now, onFailure, signal });
+  const recordRules = createRecordRules({
+    alerts,
+    data,
+    changes,
+    silentDevices,
+    currentBook,
+    select,
+    leads,
+    newCall: call,
+    newId,
+    now,
+    signal,
+  });
   const shadowRules = createShadowRules({ devices, changes, select, newCall: call, now });
   /** Devices that were deleted since the last round. */
   const deleted = new Set<string>();
@@ -210,145 +180,6 @@ export function createEvaluation(options: EvaluationOptions) {
     deleted.clear();
     const ofGone = round.open.all.filter(({ device_id }) => device_id !== null && gone.has(device_id));
     await changeOpen(round, ofGone, (history) => cleared(history, "device_deleted", now()));
-  }
-
-  /** Returns an end of the records that was noted before the rules were read last, and notes it again now and then. */
-  async function noteEnd(): Promise<string | null> {
-    const before = knownEnd;
-    if (now() < nextEndMs) return before;
-    nextEndMs = now() + noteEndEveryMs;
-    using context = call();
-    // `data` may be away; then the former end stays.
-    const read = await data.followRecords({ after: null }, context).catch(() => null);
-    knownEnd = read?.next ?? before;
-    return before ?? knownEnd;
-  }
-
-  /** Reads the rules again; returns whether they want records of other topics now. */
-  async function hasNewTopics(round: Round): Promise<boolean> {
-    const book = await currentBook();
-    if (book === round.book) return false;
-    const before = round.book.topics.join("\n");
-    round.book = book;
-    silentDevices.follow(round.book);
-    return round.book.topics.join("\n") !== before;
-  }
-
-  async function followRecords(round: Round, end: string | null): Promise<void> {
-    if (round.book.topics.length === 0) {
-      round.coveredAt = now();
-      if (round.progress.cursor !== null) await commit(round, new Map(), { ...round.progress, cursor: null });
-      return;
-    }
-    let stored = round.progress.cursor;
-    for (let pages = 0; pages < maxPages && leads(); pages++) {
-      using context = call();
-      const { topics } = round.book;
-      const after = round.progress.cursor ?? end;
-      const asked = { after, ...(topics.length <= maxTopics && { topics: [...topics] }) };
-      const { records, next, caught_up_at } = await data
-        .followRecords(asked, context)
-        .catch((error: unknown) => {
-          if (!isReason(error, "cursor_invalid")) throw error;
-          // The store of `data` was restored: what follows is read.
-          return { records: emptyColumns(), next: null, caught_up_at: null };
-        });
-      // The page lacks records for a rule that was created meanwhile.
-      if (next !== after && (await hasNewTopics(round))) continue;
-      const lag = now() - records.times.reduce((least, time) => Math.min(least, time), now());
-      const histories = await observeRecords(round, records);
-      const isLast = caught_up_at !== null || pages === maxPages - 1;
-      const progress = { ...round.progress, cursor: next };
-      // Pages that change nothing are read again after a death.
-      if (histories.size > 0 || (isLast && next !== stored)) {
-        await commit(round, histories, progress);
-        stored = next;
-      } else round.progress = progress;
-      round.coveredAt = caught_up_at === null || lag > backlogMs ? null : Date.parse(caught_up_at);
-      if (caught_up_at !== null) return;
-    }
-  }
-
-  async function observeRecords(
-    { book, open, progress }: Round,
-    records: RecordColumns,
-  ): Promise<HistoryChanges> {
-    const { watched_at } = progress;
-    const blind = isBlind(progress) ? withBlindTime(progress.blind, [watched_at, now()]) : progress.blind;
-    /** Devices whose alert may begin in this page, by rule, and of all rules. */
-    const begins = new Map<SeenRecord["rule"], Set<string>>();
-    const beginning = new Set<string>();
-    const seen: SeenRecord[] = [];
-    const { ids, times, topics, messages } = records;
-    const encoded = new Set(records.base64);
-
-    /** Keeps what a record says to a rule, if it may change an alert. */
-    function look(rule: SeenRecord["rule"], of: Omit<SeenRecord, "rule" | "rule_id">): void {
-      const { device_id } = of;
-      const one = { ...of, rule, rule_id: rule.id };
-      if (!open.has(one) && begins.get(rule)?.has(device_id) !== true) {
-        // Of most records a rule needs to know no more.
-        if (of.silence === null && holdsNow(rule.when, of.value, false) !== true) return;
-        begins.set(rule, (begins.get(rule) ?? new Set()).add(device_id));
-        beginning.add(device_id);
-      }
-      seen.push(one);
-    }
-
-    for (const [at, topic] of topics.entries()) {
-      const name = nameOfRecord({ topic });
-      const { silent, value: onValues } = book.ofRecord(name);
-      if (silent.length === 0 && onValues.length === 0) continue;
-      const device_id = deviceOfRecord(topic);
-      const record = { device_id, id: ids[at] ?? 0, at: times[at] ?? 0 };
-      for (const rule of silent) {
-        const silence = silentDevices.endedBy(rule, record, blind);
-        look(rule, { ...record, value: null, silence });
-      }
-      if (silent.length > 0) silentDevices.note({ ...record, name });
-      if (onValues.length === 0 || encoded.has(record.id)) continue;
-      const document = documentOf({ message: messages[at] ?? "" });
-      for (const { members, quiet, rules: ofValue } of onValues) {
-        const value = valueAt(document, members);
-        if (value === undefined) continue;
-        const isQuiet = typeof value === "number" && quiet !== null && quiet[0] < value && value < quiet[1];
-        if (isQuiet && !open.hasDevice(device_id) && !beginning.has(device_id)) continue;
-        for (const rule of ofValue) look(rule, { ...record, value, silence: null });
-      }
-    }
-    const ofRule = new Map<string, Set<string>>();
-    for (const [rule, ids] of begins) ofRule.set(rule.id, await select(rule.where, [...ids]));
-    const wanted = seen.filter((one) => open.has(one) || ofRule.get(one.rule_id)?.has(one.device_id));
-    const pairs = [...new Map(wanted.map((one) => [pairOf(one), one])).values()];
-    const stored = await readHistories(alerts, pairs, signal);
-    const histories = new Map([...stored].map(([key, before]) => [key, { before, after: before }] as const));
-    for (const { id, at, device_id, rule, value, silence } of wanted) {
-      const key = pairOf({ rule_id: rule.id, device_id });
-      const known = histories.get(key);
-      if (known === undefined) continue;
-      const history =
-        silence === null ? known : { ...known, after: afterSilence(known.after, rule, silence) };
-      const holds = holdsNow(rule.when, value, history.after.open !== null);
-      if (holds === null) continue;
-      const after = observe(history.after, rule, device_id, { holds, at, record: id, value }, newId);
-      histories.set(key, { before: history.before, after });
-    }
-    const pairByKey = new Map(pairs.map((pair) => [pairOf(pair), pair]));
-    return new Map(
-      [...histories].flatMap(([key, history]) => {
-        const pair = pairByKey.get(key);
-        const isChanged = history.before !== history.after;
-        return pair === undefined || !isChanged ? [] : [[key, { pair, ...history }] as const];
-      }),
-    );
-  }
-
-  /** Fires for a silence between two looks for silent devices. */
-  function afterSilence(history: AlertHistory, rule: StoredRule, silence: SilentDevice): AlertHistory {
-    if (history.open !== null || (history.cleared?.cleared_at ?? 0) > silence.from) return history;
-    const parts = { ...rule, forMs: silence.firesAt - silence.from };
-    const seen = { holds: true, at: silence.from, record: 0, value: null };
-    return elapse(observe(history, parts, silence.device_id, seen, newId), parts, silence.firesAt);
   }
 
   /** Fires what has held for long enough, as far as records were read. */
@@ -446,24 +277,24 @@ export function createEvaluation(options: EvaluationOptions) {
       }
       try {
         known ??= await readKnown();
-        const end = known.progress.cursor === null ? await noteEnd() : null;
+        const end = known.progress.cursor === null ? await recordRules.noteEnd() : null;
         const round: Round = { ...known, book: await currentBook(), coveredAt: null };
         feed.follow(framesOf(round.book));
         await noteBlindness(round);
         await endOrphans(round);
         silentDevices.follow(round.book);
-        await followRecords(round, end);
+        await recordRules.follow(round, end);
         if (round.book.silent.length > 0) await silentDevices.load();
         await eventRules.evaluate(round);
         await shadowRules.evaluate(round);
         await firePending(round);
         if (isWatching(round)) {
-          const { watched_at, blind } = round.progress;
+          const { watched_at } = round.progress;
           const wasBlind = isBlind(round.progress);
           const watched = {
             ...round.progress,
             watched_at: now(),
-            blind: wasBlind ? withBlindTime(blind, [watched_at, now()]) : blind,
+            blind: blindTimesAt(now(), round.progress),
           };
           if (wasBlind) await commit(round, new Map(), watched);
           await changeOpen(round, round.open.ofRule(meshRuleId), (history) =>

@@ -44,6 +44,8 @@ export interface SilentDevice {
   readonly firesAt: number;
 }
 
+export type SilentDevices = ReturnType<typeof createSilentDevices>;
+
 /** Finds devices that have sent nothing, in the replica that evaluates. */
 export function createSilentDevices({ devices, data, clock, signal }: SilentDevicesOptions) {
   const last = new LastRecords();
