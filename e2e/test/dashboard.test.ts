@@ -3,19 +3,13 @@ import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
 import { alerts } from "./dashboard/alerts.suite.ts";
-import { boards } from "./dashboard/boards.suite.ts";
-import { longCharts } from "./dashboard/charts.suite.ts";
 import { connectDevice } from "./dashboard/connect.suite.ts";
 import { newUser } from "./dashboard/journey.suite.ts";
-import { firstLoad, longList } from "./dashboard/limits.suite.ts";
-import { outage } from "./dashboard/outage.suite.ts";
-import { reference } from "./dashboard/reference.suite.ts";
-import { savedViews } from "./dashboard/saved-views.suite.ts";
+import { firstLoad } from "./dashboard/limits.suite.ts";
 import { session } from "./dashboard/session.suite.ts";
-import { webhooks } from "./dashboard/webhooks.suite.ts";
 import { workForDevices } from "./dashboard/work.suite.ts";
 
-/* The first suites need an empty mesh. The views are in attack.test.ts. */
+/* The first suites need an empty mesh. More pages are in dashboard-pages.test.ts, all views in attack.test.ts. */
 describeInBrowser("the dashboard", (browser) => {
   let mesh: TestMesh;
   let mailServer: SmtpSink;
@@ -34,18 +28,5 @@ describeInBrowser("the dashboard", (browser) => {
     () => mesh,
     () => mailServer,
   );
-  for (const suite of [
-    connectDevice,
-    session,
-    workForDevices,
-    alerts,
-    webhooks,
-    longCharts,
-    boards,
-    savedViews,
-    outage,
-    longList,
-    reference,
-  ])
-    suite(browser, () => mesh);
+  for (const suite of [connectDevice, session, workForDevices, alerts]) suite(browser, () => mesh);
 });

@@ -42,19 +42,31 @@ interface Package {
 }
 
 /**
- * Files of tests that only `--all` runs: they take minutes, need MongoDB, a cluster or containers, or check a copy of
- * the whole repository. `attack` has all views of the dashboard, too.
+ * Files of tests that only `--all` runs: they take minutes, need MongoDB, a cluster or containers, kill parts again and
+ * again, or check a copy of the whole repository. `attack` has all views of the dashboard, too.
  */
 export const slow = [
   "attack",
+  "backup",
   "broker-went-back",
+  "clearing",
   "cluster",
   "containers",
+  "dashboard-pages",
+  "durability",
   "full-disk",
+  "interrupted-updates",
+  "killed-parts",
+  "kills",
+  "manifests",
+  "mesh-listeners",
+  "mesh-tls",
   "new-service",
   "old-client",
+  "overlay",
   "power-cut",
   "replicas",
+  "traffic",
 ];
 
 /** The end-to-end suites that ran. */
