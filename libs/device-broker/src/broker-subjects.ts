@@ -32,7 +32,7 @@ export const mqttRetainedStream = "$MQTT_rmsgs";
 export const mqttStreamPrefix = "$MQTT.msgs.";
 
 /**
- * The durable consumers on `$MQTT_msgs`, each named after the service that pulls it, with what it holds. One filter
+ * The durable consumers on `$MQTT_msgs`, each named after the service that pulls it, with what it handles. One filter
  * each: for a consumer with several, nats-server looks through all subjects for each message.
  */
 export const deviceConsumers = {
@@ -44,6 +44,21 @@ export const deviceConsumers = {
 
 /** A consumer on `$MQTT_msgs`, by its name. */
 export type DeviceConsumer = keyof typeof deviceConsumers;
+
+/**
+ * What the broker hands to a consumer. `data` is handed all messages, most of which are records: to find the next one
+ * of a filter among many that wait, nats-server looks through all their subjects, as many as a fleet has topics.
+ */
+export function consumerFilter(durable: DeviceConsumer): string {
+  return durable === "data" ? `${mqttStreamPrefix}>` : deviceConsumers[durable];
+}
+
+const recordsPrefix = deviceConsumers.data.slice(0, -1);
+
+/** Whether a consumer handles what it is handed; else it acknowledges that and no more. */
+export function handles(durable: DeviceConsumer, subject: string): boolean {
+  return durable !== "data" || subject.startsWith(recordsPrefix);
+}
 
 /** Those of `rpc-bridge`. */
 export const bridgeConsumers = [

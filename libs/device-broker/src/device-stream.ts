@@ -7,6 +7,7 @@ import { gatherAbandonedMessages } from "./abandoned-messages.ts";
 import {
   canarySubjects,
   type DeviceConsumer,
+  handles,
   mqttStream,
   mqttStreamPrefix,
   replicaGroup,
@@ -202,14 +203,14 @@ const canaries: ReadonlySet<string> = new Set(Object.values(canarySubjects));
 
 async function handle(
   bus: Bus,
-  consumer: string,
+  consumer: DeviceConsumer,
   pulled: readonly PulledMessage[],
   { streamCreated, attempt }: { readonly streamCreated: string; readonly attempt: number },
   handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
 ): Promise<boolean> {
   const messages: DeviceMessage[] = [];
   for (const message of pulled) {
-    if (canaries.has(message.subject)) continue;
+    if (canaries.has(message.subject) || !handles(consumer, message.subject)) continue;
     const subject = message.subject.slice(mqttStreamPrefix.length);
     const levels = topicLevels(subject);
     if (levels === null) {

@@ -10,7 +10,7 @@ import {
   StorageType,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import { type DeviceConsumer, deviceConsumers, mqttStream, replicaGroup } from "./broker-subjects.ts";
+import { consumerFilter, type DeviceConsumer, mqttStream, replicaGroup } from "./broker-subjects.ts";
 
 /** After this long without a pull the broker pins another replica, in milliseconds. */
 export const pinMs = 5_000;
@@ -63,7 +63,7 @@ export async function ensureDeviceConsumer(bus: Bus, durable: DeviceConsumer): P
   const { config } = await manager.streams.info(mqttStream);
   await ensureConsumer(bus, mqttStream, {
     durable_name: durable,
-    filter_subjects: [deviceConsumers[durable]],
+    filter_subjects: [consumerFilter(durable)],
     ack_policy: AckPolicy.Explicit,
     deliver_policy: DeliverPolicy.All,
     ack_wait: nanos(ackWaitMs),

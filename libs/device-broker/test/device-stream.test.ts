@@ -61,6 +61,31 @@ describe("messages of devices", () => {
     await pulling;
   });
 
+  test("that are no records are acknowledged by the consumer of records, which hands over none of them", async () => {
+    await using pump = await broker.device("pump-1");
+    const manager = await streamManager(data);
+    const { config } = await manager.consumers.info(mqttStream, "data");
+    // As an earlier release has made it.
+    await manager.consumers.update(mqttStream, "data", { ...config, filter_subjects: ["$MQTT.msgs.db.>"] });
+    await pump.publish("db/pump-1/x", "1", 1);
+    await pump.publish("pump-1/shadow/update", "{}", 1);
+    await ensureDeviceConsumer(data, "data");
+    await pump.publish("pump-1/shadow/update", "{}", 1);
+    await pump.publish("db/pump-1/x", "2", 1);
+    const seen: DeviceMessage[] = [];
+    const pulling = pull(async (messages) => void seen.push(...messages));
+    await eventually(async () => {
+      const { num_pending, num_ack_pending } = await manager.consumers.info(mqttStream, "data");
+      return seen.length === 2 && num_pending + num_ack_pending === 0;
+    });
+    expect(seen.map(({ topicLevels, payload }) => [topicLevels[0], text(payload)])).toEqual([
+      ["db", "1"],
+      ["db", "2"],
+    ]);
+    done.abort();
+    await pulling;
+  });
+
   test("are no longer pulled after the end, though the preparation does not", async () => {
     const preparing = Promise.withResolvers<void>();
     const options = { durable: "data", batch: 1, maxWaitMs: 0, signal: done.signal } as const;
