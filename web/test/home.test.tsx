@@ -34,11 +34,9 @@ function minute(nth: number, change: Partial<MeshMinute> = {}): MeshMinute {
 test("shares of the firmware are those of the server, then other versions and devices without one", () => {
   const shares = (more: Partial<FleetSummary>) =>
     firmwareShares({
-      devices: 9,
       firmware: [{ version: "2.0", devices: 2 }],
       other_firmware: 0,
       no_firmware: 0,
-      silent: [],
       ...more,
     });
   expect(shares({})).toEqual([{ version: "2.0", devices: 2 }]);
@@ -130,10 +128,14 @@ describe("the home page", () => {
     ],
     queues: { data: 0, rpc_bridge: 0, jobs: 0, mail: 0, dead_mail: 0 },
     fleet: {
+      counted_at: new Date(began).toISOString(),
       devices: 50_000,
+      online: 40_000,
       firmware: [{ version: "1.4.2", devices: 49_000 }],
       other_firmware: 0,
       no_firmware: 1_000,
+      labels: [],
+      other_labels: 0,
       silent: silentHours.map((hours) => ({ hours, devices: 10_000 - hours })),
     },
   };

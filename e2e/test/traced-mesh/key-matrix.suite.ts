@@ -125,6 +125,7 @@ export function keyMatrix(shared: () => TestMesh): void {
       patchDevice: () => ({ path: "devices/matrix", body: app }),
       deleteDevice: async () => ({ path: `devices/${await created("devices", {})}` }),
       readDiagnostics: () => ({ path: "devices/matrix/diagnostics" }),
+      summarizeDevices: () => ({ path: "device_summary" }),
       facetDevices: () => ({ path: "device_facets?where=label:x&facets=version,label,problem" }),
       listDiagnostics: () => ({ path: "diagnostics?name=login_refused&where=problem:any&since=PT1H" }),
       listUnknownDevices: () => ({ path: "unknown_devices" }),

@@ -151,7 +151,7 @@ export const devices = defineContract({
     },
     /** How many devices `listDevices` lists without conditions. */
     countDevices: { ...idempotent, in: z.object({}), out: z.object({ count: z.int().min(0) }) },
-    /** All devices in numbers, which are computed every 10 s at most. */
+    /** All devices in numbers, from memory: how often they are counted depends on how long that takes. */
     summarizeFleet: { ...idempotent, in: z.object({}), out: FleetSummary },
     createDevice: {
       ...notIdempotent,

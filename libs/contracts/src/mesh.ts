@@ -35,7 +35,6 @@ export const mesh = {
       ...Object.values(api).flatMap((route) => [...route.calls]),
       // Not in a route's `calls`, since no client gets their errors as they are.
       calls(keys, ["verify", "verifySession"]),
-      calls(devices, ["summarizeFleet"]),
       calls(data, ["readBacklog"]),
       calls(rpcBridge, ["readBacklog"]),
       calls(mailer, ["readQueue"]),

@@ -319,9 +319,9 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(
         counted.toSorted((one, other) => String(one.version).localeCompare(String(other.version))),
       ).toEqual([
-        { version: "1", devices: 2, silent: [0, 0, 0, 1, 1] },
-        { version: "2", devices: 1, silent: [0, 1, 1, 1, 1] },
-        { version: null, devices: 1, silent: [0, 1, 1, 1, 1] },
+        { version: "1", devices: 2, online: 1, silent: [0, 0, 0, 1, 1] },
+        { version: "2", devices: 1, online: 0, silent: [0, 1, 1, 1, 1] },
+        { version: null, devices: 1, online: 0, silent: [0, 1, 1, 1, 1] },
       ]);
     });
 

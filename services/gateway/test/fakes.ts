@@ -249,7 +249,17 @@ function firstImplementations() {
       others: Object.fromEntries(facets.map((name) => [name, 0])),
     }),
     listDiagnostics: async () => ({ next: null, items: [{ ...diagnosis, id: "pump" }] }),
-    summarizeFleet: async () => ({ devices: 1, firmware: [], other_firmware: 0, no_firmware: 1, silent: [] }),
+    summarizeFleet: async () => ({
+      counted_at: new Date(0).toISOString(),
+      devices: 1,
+      online: 0,
+      firmware: [],
+      other_firmware: 0,
+      no_firmware: 1,
+      labels: [],
+      other_labels: 0,
+      silent: [],
+    }),
     createDevice: async ({ id = "made" }, context) => {
       if (id === "pump") return context.fail("device_exists");
       return { ...fakeDevice(id), token: secrets.device, public_key: secrets.public_key };

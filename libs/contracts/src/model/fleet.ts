@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isJsonObject, type JsonObject } from "./json.ts";
+import { Timestamp } from "./time.ts";
 
 /** Where devices report their version: Mongoose OS and mDash firmware below `ota` or `sys`, others at the top. */
 const versionPlaces = [
@@ -34,7 +35,9 @@ const devices = (which: string) => z.int().min(0).describe(`Number of devices ${
 /** All devices in numbers. */
 export const FleetSummary = z
   .object({
+    counted_at: Timestamp.describe("When the devices were counted."),
     devices: devices("in all"),
+    online: devices("that are connected"),
     firmware: z
       .array(
         z.object({
@@ -45,6 +48,15 @@ export const FleetSummary = z
       .describe("The most frequent versions, at most 6."),
     other_firmware: devices("with another version"),
     no_firmware: devices("that report no version"),
+    labels: z
+      .array(
+        z.object({
+          label: z.string().describe("A label of devices."),
+          devices: devices("with this label"),
+        }),
+      )
+      .describe("The most frequent labels, at most 20. A device counts for each of its labels."),
+    other_labels: devices("with each of the other labels, added up"),
     silent: z
       .array(
         z.object({
@@ -56,12 +68,16 @@ export const FleetSummary = z
   })
   .meta({
     id: "FleetSummary",
-    description: "All devices in numbers, at most 10 s old.",
+    description: "All devices in numbers.",
     example: {
+      counted_at: "2026-11-21T17:00:00.000Z",
       devices: 200,
+      online: 187,
       firmware: [{ version: "1.4.2", devices: 187 }],
       other_firmware: 0,
       no_firmware: 13,
+      labels: [{ label: "beta", devices: 20 }],
+      other_labels: 0,
       silent: [{ hours: 24, devices: 13 }],
     },
   });

@@ -328,7 +328,8 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
         $and: [{ $eq: ["$online", false] }, { $lt: [{ $ifNull: ["$last_seen", "$created_at"] }, time] }],
       });
       const silent = times.map((time, nth) => [`silent_${nth}`, { $sum: { $cond: [isSilent(time), 1, 0] } }]);
-      const group = { _id: "$firmware", devices: { $sum: 1 }, ...Object.fromEntries(silent) };
+      const online = { $sum: { $cond: ["$online", 1, 0] } };
+      const group = { _id: "$firmware", devices: { $sum: 1 }, online, ...Object.fromEntries(silent) };
       const rows = await run(signal, () =>
         devices
           .aggregate([{ $match: { hidden: false } }, { $group: group }], { hint: "fleet", signal })
@@ -337,6 +338,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return rows.map((row) => ({
         version: row._id ?? null,
         devices: row.devices,
+        online: row.online,
         silent: times.map((_, nth) => row[`silent_${nth}`]),
       }));
     },

@@ -110,7 +110,8 @@ export const deviceQueries = {
   // Both counts read an index, which takes a fraction of reading the rows.
   count: `SELECT (SELECT count(*) FROM devices)
     - (SELECT count(*) FROM devices WHERE mark IS NOT NULL AND hidden = 1) AS visible`,
-  countByFirmware: `SELECT firmware, count(*) AS devices, ${silentHours.map((_, nth) => `${silentSince(nth)} AS silent_${nth}`).join(", ")}
+  countByFirmware: `SELECT firmware, count(*) AS devices, sum(online) AS online,
+    ${silentHours.map((_, nth) => `${silentSince(nth)} AS silent_${nth}`).join(", ")}
     FROM devices WHERE hidden = 0 GROUP BY firmware`,
   recordPresence: `UPDATE devices SET online = :online, last_seen = max(coalesce(last_seen, 0), :seen_at)
     WHERE id = :id`,
@@ -382,6 +383,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       return queries.countByFirmware.all(before).map((row) => ({
         version: row.firmware as string | null,
         devices: row.devices as number,
+        online: row.online as number,
         silent: times.map((_, nth) => row[`silent_${nth}`] as number),
       }));
     }),

@@ -88,6 +88,7 @@ export interface FirmwareCount {
   /** Null for none. */
   readonly version: string | null;
   readonly devices: number;
+  readonly online: number;
   /** How many of them are offline since before each of the times asked for. */
   readonly silent: readonly number[];
 }

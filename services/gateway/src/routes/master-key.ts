@@ -71,6 +71,8 @@ export function masterKeyHandlers(
       return json(await devices.bytes.facetDevices({ where, facets }, call));
     },
 
+    summarizeDevices: async ({ call }) => json(await devices.bytes.summarizeFleet({}, call)),
+
     async createDevice({ body, call }) {
       const bytes = await devices.bytes.createDevice(body ?? {}, call);
       const id = leadingString(bytes, "id");

@@ -11,7 +11,11 @@ export interface FirmwareShare {
 }
 
 /** The most frequent versions of the firmware first, then all others together, then the devices that report none. */
-export function firmwareShares({ firmware, other_firmware, no_firmware }: FleetSummary): FirmwareShare[] {
+export function firmwareShares({
+  firmware,
+  other_firmware,
+  no_firmware,
+}: Pick<FleetSummary, "firmware" | "other_firmware" | "no_firmware">): FirmwareShare[] {
   return [
     ...firmware,
     ...(other_firmware > 0 ? [{ version: "others", devices: other_firmware }] : []),
