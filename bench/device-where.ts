@@ -1,5 +1,5 @@
 /**
- * Times of the first page of devices that meet a condition, and of counts by facets, over HTTP; of 50,000 devices in
+ * Times of the first page of devices that meet a condition, of counts by facets, and of the summary, over HTTP; of 50,000 devices in
  * SQLite, or in MongoDB. `node bench/device-where.ts [devices] [sqlite|mongodb]`
  */
 import { openDeviceStore } from "@devmesh/devices/start-devices";
@@ -45,6 +45,8 @@ const requests = {
   "facets, label": [counts("label:pump"), goals.facets],
   "facets, silent": [counts("silent:1h"), goals.facets],
   "facets, shadow value": [counts("reported/app/level:7"), null],
+  // The first round counts; the others are answered from memory.
+  summary: ["/api/v2/device_summary", null],
 } as const satisfies Record<string, readonly [string, number | null]>;
 
 async function timeOf(path: string): Promise<number> {
