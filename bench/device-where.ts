@@ -1,6 +1,6 @@
 /**
- * Times of the first page of devices that meet a condition, of counts by facets, and of the summary, over HTTP; of 50,000 devices in
- * SQLite, or in MongoDB. `node bench/device-where.ts [devices] [sqlite|mongodb]`
+ * Times of the first page of devices that meet a condition, of counts by facets, and of the summary, over HTTP; of
+ * 50,000 devices in SQLite, or in MongoDB. `node bench/device-where.ts [devices] [sqlite|mongodb]`
  */
 import { openDeviceStore } from "@devmesh/devices/start-devices";
 import { startMesh } from "@devmesh/testkit/mesh";

@@ -19,11 +19,11 @@ const hasPython = await versionOf().then(
 );
 const withPython = hasPython ? test : test.skip;
 
-/** The library that a receiver needs; pip puts it into a folder of this run. */
-const library = "standardwebhooks==1.1.0";
+/** Libraries of examples; pip puts them into a folder of this run. */
+const wanted = ["standardwebhooks==1.1.0", "pandas==3.1.1"];
 const libraries = await tempFolder();
-const install = ["-m", "pip", "install", "--quiet", "--target", libraries.path, library];
-const withLibrary =
+const install = ["-m", "pip", "install", "--quiet", "--target", libraries.path, ...wanted];
+const withLibraries =
   hasPython &&
   (await run("python3", install).then(
     () => true,
@@ -93,7 +93,20 @@ withPython("the examples of the README run as they are", async () => {
   }
 });
 
-withLibrary(
+withLibraries("the example for pandas makes a table of a series", async () => {
+  const guide = await readFile(resolve(folder, "../../docs/operations/grafana.md"), "utf8");
+  const [, example = ""] = /```python\n([\s\S]*?)```/.exec(guide) ?? [];
+  await pump.publish("db/pump-1/temp", '{"celsius":21.5}', 1);
+  await eventually(async () => {
+    const path = "/api/v2/series?device_id=pump-1&topic=temp&pointer=/celsius";
+    return (await mesh.http(path)).json.series[0]?.points.length === 1;
+  });
+  const text = example.replace("http://127.0.0.1:8080", mesh.url);
+  const { stdout } = await run("python3", ["-c", text], { env: environment() });
+  expect(stdout).toMatch(/^avg +21\.5\nmin +21\.5\nmax +21\.5$/m);
+});
+
+withLibraries(
   "the receiver of the README verifies what a webhook sends, and refuses anybody else",
   async () => {
     const [example = ""] = (await examplesOf()).filter(isReceiver);

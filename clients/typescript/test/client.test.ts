@@ -349,19 +349,44 @@ describe("the notification stream", () => {
   });
 });
 
-test("the example of the README runs as it is", async () => {
-  const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
-  const [, example = ""] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
-  await using folder = await tempFolder();
-  const file = join(folder.path, "example.ts");
+/** Starts the first example of a page in a language, for this mesh. */
+async function startExample(page: string, language: "ts" | "js") {
+  const [, example = ""] =
+    new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(
+      await readFile(new URL(page, import.meta.url), "utf8"),
+    ) ?? [];
+  const folder = await tempFolder();
+  const file = join(folder.path, `example.${language === "js" ? "mjs" : "ts"}`);
   const client = new URL("../src/client.ts", import.meta.url).href;
   const text = example
     .replace('"@devmesh/client"', JSON.stringify(client))
     .replace("http://127.0.0.1:8080", mesh.url);
   await writeFile(file, text);
-  await using program = startProcess(process.execPath, ["--disable-warning=ExperimentalWarning", file], {
+  const program = startProcess(process.execPath, ["--disable-warning=ExperimentalWarning", file], {
     env: { ...process.env, DEVMESH_KEY: mesh.masterKey },
   });
+  return {
+    output: () => program.output(),
+    async [Symbol.asyncDispose]() {
+      await program[Symbol.asyncDispose]();
+      await folder.remove();
+    },
+  };
+}
+
+test("the example for charts has the points of a series as rows, and as columns", async () => {
+  await pump.publish("db/pump-1/temp", '{"celsius":21.5}', 1);
+  await eventually(async () => {
+    const path = "/api/v2/series?device_id=pump-1&topic=temp&pointer=/celsius";
+    return (await mesh.http(path)).json.series[0]?.points.length === 1;
+  });
+  await using program = await startExample("../../../docs/operations/grafana.md", "js");
+  await eventually(() => /^\[\[\d+\],\[21\.5\],\[21\.5\],\[21\.5\]\]$/m.test(program.output()));
+  expect(program.output()).toContain('[["time","avg","min","max"],["');
+});
+
+test("the example of the README runs as it is", async () => {
+  await using program = await startExample("../README.md", "ts");
   await eventually(async () => {
     await pump.publish("db/pump-1/temperature", "21.5", 1);
     return program.output().includes("db/pump-1/temperature 21.5");

@@ -1,17 +1,11 @@
-import { execFile, spawnSync } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { promisify } from "node:util";
+import { readFile } from "node:fs/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
-import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import type { RestClient } from "../../src/rest-client.ts";
 import { asMaster, enrolDevice } from "../../src/tenant.ts";
-import { codeBlocks, commandsTimeMs } from "./documented-commands.ts";
 
-const guide = "docs/operations/grafana.md";
 const dashboardFile = new URL("../../../docs/operations/grafana-series.json", import.meta.url);
 
 /** A request of the data source Infinity. */
@@ -26,9 +20,6 @@ const Dashboard = z.object({
     list: z.array(z.object({ query: z.union([z.string(), z.object({ infinityQuery: Target })]).optional() })),
   }),
 });
-
-/** pandas is no dependency of the repository. */
-const hasPandas = spawnSync("python3", ["-c", "import pandas"]).status === 0;
 
 /** The ways of numbers into other programs, as the guide shows them. */
 export function numbers(shared: () => TestMesh): void {
@@ -45,20 +36,6 @@ export function numbers(shared: () => TestMesh): void {
         return json.series[0]?.points.length === 1;
       });
     }, 120_000);
-
-    /** The examples of the guide in a language, for this mesh and its device. */
-    const example = async (heading: string, language: string) => {
-      const [code = ""] = await codeBlocks(guide, heading, language);
-      return code.replaceAll("http://127.0.0.1:8080", shared().url).replaceAll("pump-1", id);
-    };
-    const runExample = async (program: string, name: string, code: string) => {
-      await using folder = await tempFolder();
-      const file = join(folder.path, name);
-      await writeFile(file, code);
-      const env = { ...process.env, DEVMESH_KEY: shared().masterKey };
-      const { stdout } = await promisify(execFile)(program, [file], { env });
-      return stdout.trim().split("\n");
-    };
 
     test("each request of the dashboard for Grafana is answered with the columns that it shows", async () => {
       const dashboard = Dashboard.parse(JSON.parse(await readFile(dashboardFile, "utf8")));
@@ -97,25 +74,5 @@ export function numbers(shared: () => TestMesh): void {
         expect(json).toEqual(expect.arrayContaining([expect.objectContaining({ id })]));
       }
     });
-
-    test(
-      "the example for charts gives a column for the time and for each function",
-      async () => {
-        const lines = await runExample("node", "chart.mjs", await example("Charts", "js"));
-        const [times, ...columns] = JSON.parse(lines.at(-1) ?? "");
-        expect(times).toEqual([expect.any(Number)]);
-        expect(columns).toEqual([[21.5], [21.5], [21.5]]);
-      },
-      commandsTimeMs,
-    );
-
-    (hasPandas ? test : test.skip)(
-      "the example for pandas reads a column for each function (where pandas is installed)",
-      async () => {
-        const lines = await runExample("python3", "table.py", await example("pandas", "python"));
-        expect(lines).toEqual(expect.arrayContaining([expect.stringMatching(/celsius max\s+21\.5$/)]));
-      },
-      commandsTimeMs,
-    );
   });
 }
