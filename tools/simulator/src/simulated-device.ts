@@ -82,7 +82,7 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
         startedAt = performance.now();
         client.reconnect();
         if (!client.connected) await new Promise((resolve) => client.once("connect", resolve));
-        await client.subscribeAsync([calls, delta], { qos: 1 });
+        await subscribed;
       },
     },
     signal,
@@ -130,9 +130,16 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
         if (changed) adopt(changed.state);
       }
     },
-    { reconnectPeriod: 1_000 },
+    // Where MQTT.js subscribes again by itself, it answers `subscribe` before the broker has done so.
+    { reconnectPeriod: 1_000, resubscribe: false },
   );
-  await client.subscribeAsync([calls, delta], { qos: 1 });
+  const subscribe = () => client.subscribeAsync([calls, delta], { qos: 1 });
+  let subscribed: Promise<unknown> = subscribe();
+  client.on("connect", () => {
+    // A connection that is lost before the answer is followed by another one.
+    subscribed = subscribe().catch(() => undefined);
+  });
+  await subscribed;
   report(initial);
 
   const timers = model.telemetry.map(({ topic, everyMs, read }) => {

@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer } from "node:net";
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
@@ -114,5 +115,39 @@ describe("a simulated device", () => {
     await eventually(() => reads > readBefore + 5);
     expect(records).toBe(acknowledged);
     await lamp.stop();
+  });
+
+  test("has subscribed to its calls once it reports what it has booted", async () => {
+    const { port } = new URL(server.mqttUrl);
+    let connections = 0;
+    // After the boot what the device sends arrives late.
+    const slowProxy = createServer((device) => {
+      const lateMs = connections++ === 0 ? 0 : 200;
+      const broker = connect(Number(port), "127.0.0.1");
+      device.on("data", (bytes) => setTimeout(() => broker.write(bytes), lateMs));
+      device.on("close", () => broker.destroy()).on("error", () => undefined);
+      broker.on("close", () => device.destroy()).on("error", () => undefined);
+      broker.pipe(device);
+    });
+    await new Promise<void>((resolve) => void slowProxy.listen(0, "127.0.0.1", resolve));
+    const lamp = await startSimulatedDevice(
+      {
+        url: `mqtt://127.0.0.1:${(slowProxy.address() as AddressInfo).port}`,
+        id: "lamp",
+        token: "t",
+      },
+      {
+        ...{ app: "lamp", firmware: "1", reported: {}, functions: {}, telemetry: [] },
+        update: { bootMs: 50 },
+      },
+    );
+    const image = Buffer.from("version=2\n");
+    await call("OTA.Begin", { size: image.length });
+    await call("OTA.Write", { data: image.toString("base64") });
+    await call("OTA.End");
+    await eventually(() => (lamp.reported.ota as { fw_version?: string }).fw_version === "2");
+    expect(await call("Sys.GetInfo")).toMatchObject({ result: { fw_version: "2" } });
+    await lamp.stop();
+    slowProxy.close();
   });
 });
