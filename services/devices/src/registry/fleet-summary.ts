@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { devices } from "@devmesh/contracts/devices";
 import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -42,10 +43,10 @@ export function createSummarizeFleet({
     const now = clock.now();
     const times = silentHours.map((hours) => now.getTime() - hours * 3_600_000);
     const signal = AbortSignal.timeout(devices.methods.summarizeFleet.deadlineMs);
-    const [versions, labels] = await Promise.all([
-      store.countByFirmware(times, signal),
-      store.countBy("label", {}, signal),
-    ]);
+    const versions = await store.countByFirmware(times, signal);
+    // SQLite counts in this thread: between the two others have their turn.
+    await setImmediate();
+    const labels = await store.countBy("label", {}, signal);
     const restMs = Math.max(leastRestMs, restFactor * (clock.monotonicMs() - beganMs));
     const summary = { counted_at: now.toISOString(), ...ofVersions(versions), ...ofLabels(labels) };
     return { summary, dueMs: beganMs + restMs, staleMs: beganMs + 2 * restMs };
