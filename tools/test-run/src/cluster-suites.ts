@@ -8,10 +8,10 @@ const env = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
  * Files with their own mesh, that only run commands, use a browser or check the form of answers: the store and the
  * broker do not matter.
  */
-const sameOverAll = ["backup", "conventions", "dashboard", "single-service"];
+const sameOverAll = ["conventions", "dashboard", "single-service"];
 
-/** Of the files of `--all` the one whose bounds the broker and the store hold. */
-const onCluster = "attack";
+/** Of the files of `--all` those of whose promises the broker and the store are a part. */
+const onCluster: readonly string[] = ["attack", "durability"];
 
 /**
  * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without
@@ -22,6 +22,6 @@ export async function runClusterSuites(run: TestRun, { directory, ran }: EndToEn
     run.report(reportAs, { passed: 0, failed: 0, skipped: ran, failures: [] });
     return;
   }
-  const leftOut = [...slow.filter((name) => name !== onCluster), ...sameOverAll];
+  const leftOut = [...slow.filter((name) => !onCluster.includes(name)), ...sameOverAll];
   await runSuites(run, { name: endToEnd, directory }, { workers: 2, leftOut, env, reportAs });
 }
