@@ -29,6 +29,8 @@ const byName: Readonly<Record<string, string>> = {
   "job-plan": "100000",
   "abandoned-lists": "",
   alerts: "",
+  series: "30",
+  "series-memory": "",
   strangers: "30",
   webhooks: "1000",
   "unit-costs": "1000",
