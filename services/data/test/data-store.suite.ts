@@ -1,5 +1,6 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { columnsOf } from "@devmesh/contracts/model/record-columns";
+import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import {
@@ -795,8 +796,11 @@ export function describeDataStore(
         await store.append(Array.from({ length: 20 }, (_, at) => message("a", "x", `${at} ${payload}`)));
         const full = (await store.size()).bytes;
         expect(await store.deleteHeaviest(500, full - 1)).toBe(1);
-        while ((await store.deleteHeaviest(500, full / 2)) > 0);
-        expect((await store.size()).bytes).toBeLessThanOrEqual(full / 2);
+        // What is counted while it is deleted may weigh less for a moment.
+        await eventually(async () => {
+          while ((await store.deleteHeaviest(500, full / 2)) > 0);
+          return (await store.size()).bytes <= full / 2;
+        });
         const left = await walk(store, { limit: null });
         expect(left.length).toBeGreaterThanOrEqual(8);
         expect(left.at(-1)?.message.startsWith("19 ")).toBe(true);
