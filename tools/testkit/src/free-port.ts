@@ -17,6 +17,20 @@ export async function freePort(): Promise<number> {
   }
 }
 
+/** How often something is started on other ports. */
+const starts = 3;
+
+/** Starts something on free ports, on others where another process has taken one before it could. */
+export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
+  for (let nth = 1; ; nth++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (nth === starts || !String(error).includes("address already in use")) throw error;
+    }
+  }
+}
+
 function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

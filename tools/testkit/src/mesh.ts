@@ -7,7 +7,7 @@ import { type MeshFile, readMeshFile } from "@devmesh/supervisor/mesh/mesh-file"
 import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { startCluster, type TestCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./free-port.ts";
+import { freePort, onFreePorts } from "./free-port.ts";
 import { type HttpClient, httpClient } from "./http.ts";
 import { findMongodb, testDatabasePrefix, withoutMongodb } from "./mongodb.ts";
 import { hasEnded, startProcess } from "./process.ts";
@@ -166,6 +166,10 @@ async function databaseOf(dataDir: string): Promise<{ storeUrl: string; drop(): 
 
 /** Starts a whole mesh and waits until it is ready. Throws with the launcher's output when it is not. */
 export async function startMesh(options: TestMeshOptions = {}): Promise<TestMesh> {
+  return await onFreePorts(() => startMeshOnce(options));
+}
+
+async function startMeshOnce(options: TestMeshOptions): Promise<TestMesh> {
   const launched = await launchMesh(options);
   try {
     await launched.ready();

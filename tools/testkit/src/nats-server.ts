@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { guardAgainstOwnDeath, type ParentDeathGuard } from "@devmesh/supervisor/process/parent-death-guard";
 import { eventually } from "./eventually.ts";
-import { freePort, isListening } from "./free-port.ts";
+import { freePort, isListening, onFreePorts } from "./free-port.ts";
 import { hasEnded } from "./process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -53,21 +53,12 @@ export async function natsServerBinary(): Promise<string> {
   return (await findNatsServer({ env: process.env })).path;
 }
 
-/** How often a server is started on other ports, since another process may take one before the server does. */
-const starts = 3;
-
 /** Starts nats-server on free ports of 127.0.0.1 and waits until it listens; throws with its log when it does not. */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<TestNatsServer> {
-  for (let start = 1; ; start++) {
-    try {
-      return await startOnFreePorts(options);
-    } catch (error) {
-      if (start === starts || !String(error).includes("address already in use")) throw error;
-    }
-  }
+  return await onFreePorts(() => startServerOnce(options));
 }
 
-async function startOnFreePorts(options: NatsServerOptions): Promise<TestNatsServer> {
+async function startServerOnce(options: NatsServerOptions): Promise<TestNatsServer> {
   const binary = await natsServerBinary();
   const folder = await tempFolder();
   const place: NatsServerPlace = {
