@@ -9,7 +9,7 @@ const Begin = z.object({
 });
 const Write = z.object({ data: z.base64(), offset: z.int().min(0).optional() });
 
-/** An image that arrives by `OTA.Begin`, `OTA.Write` and `OTA.End`, as mDash and Mongoose OS take it. */
+/** An image that arrives by `OTA.Begin`, `OTA.Write` and `OTA.End`, as mDash takes it. */
 export class PushedImage {
   readonly #takesOffset: boolean;
   #image: Buffer | null = null;
