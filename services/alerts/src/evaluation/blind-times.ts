@@ -8,9 +8,15 @@ const maxBlindTimes = 1_000;
 /** A longer time without a round that succeeded is one in which the mesh could not see, in milliseconds. */
 export const blindAfterMs = 15_000;
 
-/** The blind times of a progress, with the one that lasts until `now`, if the mesh has not seen for a while. */
-export function blindTimesAt(now: number, { watched_at, blind }: Progress): readonly BlindTime[] {
-  return now - watched_at > blindAfterMs ? withBlindTime(blind, [watched_at, now]) : blind;
+/** Whether the mesh has not seen for a while. */
+export function isBlindAt(now: number, { watched_at }: Progress): boolean {
+  return now - watched_at > blindAfterMs;
+}
+
+/** The blind times of a progress, with the one that lasts until `now`, if there is one. */
+export function blindTimesAt(now: number, progress: Progress): readonly BlindTime[] {
+  const { watched_at, blind } = progress;
+  return isBlindAt(now, progress) ? withBlindTime(blind, [watched_at, now]) : blind;
 }
 
 /** Blind times with another one, joined with those that it touches. */

@@ -14,7 +14,7 @@ import type { ReadOnChange } from "../store/read-on-change.ts";
 import type { StoredRule } from "../store/rule-store.ts";
 import { createAlertChanges, type Round, type Sighting } from "./alert-changes.ts";
 import { cleared, elapse, type RuleParts } from "./alert-states.ts";
-import { blindAfterMs, blindTimesAt, reachBack } from "./blind-times.ts";
+import { blindAfterMs, blindTimesAt, isBlindAt, reachBack } from "./blind-times.ts";
 import { createDeviceFeed, type DeviceFrame, type EventSource } from "./device-feed.ts";
 import { createEventRules } from "./event-rules.ts";
 import { OpenAlerts } from "./open-alerts.ts";
@@ -91,8 +91,7 @@ function framesOf({ byId, event, shadow }: RuleBook): string[] {
 
 /** Decides which rules hold for which devices, in the replica that leads. */
 export function createEvaluation(options: EvaluationOptions) {
-  const { readRules, alerts, devices, data, source, connectedSince, leads, newId, clock, log, signal } =
-    options;
+  const { readRules, alerts, devices, data, source, connectedSince, leads, clock, log, signal } = options;
   /** Read from the store at the beginning, and after a failure. */
   let known: { readonly open: OpenAlerts; readonly progress: Progress } | null = null;
   let arranged: { readonly rules: readonly StoredRule[]; readonly book: RuleBook } = {
@@ -113,17 +112,8 @@ export function createEvaluation(options: EvaluationOptions) {
   const onFailure = (err: unknown) => log.warn({ err }, "events of devices are read again");
   const eventRules = createEventRules({ source, changes, select, now, onFailure, signal });
   const recordRules = createRecordRules({
-    alerts,
-    data,
-    changes,
-    silentDevices,
-    currentBook,
-    select,
-    leads,
-    newCall: call,
-    newId,
-    now,
-    signal,
+    ...options,
+    ...{ changes, silentDevices, currentBook, select, newCall: call, now },
   });
   const shadowRules = createShadowRules({ devices, changes, select, newCall: call, now });
   /** Devices that were deleted since the last round. */
@@ -143,13 +133,10 @@ export function createEvaluation(options: EvaluationOptions) {
     nextMembersMs = 0;
   }
 
-  /** Whether the mesh has not seen for a while. */
-  const isBlind = ({ watched_at }: Progress) => now() - watched_at > blindAfterMs;
-
   async function readKnown(): Promise<NonNullable<typeof known>> {
     const open = await OpenAlerts.read(alerts, signal);
     const stored = await alerts.readProgress(signal);
-    if (stored !== null && now() - stored.watched_at > blindAfterMs) watchFrom = now() + graceMs;
+    if (stored !== null && isBlindAt(now(), stored)) watchFrom = now() + graceMs;
     return {
       open,
       progress: stored ?? { cursor: null, events: null, watched_at: now(), blind: [], revision: 0 },
@@ -257,7 +244,7 @@ export function createEvaluation(options: EvaluationOptions) {
     const { watched_at } = round.progress;
     if (round.open.has(ofMesh)) return;
     const seen = { ...ofMesh, holds: true, at: watched_at, value: null, holdMs: blindAfterMs };
-    if (isBlind(round.progress)) await changes.see(round, meshRule, [seen], { until: now() });
+    if (isBlindAt(now(), round.progress)) await changes.see(round, meshRule, [seen], { until: now() });
   }
 
   /** Whether the mesh can see now; if not, this time counts for nobody who is offline. */
@@ -290,7 +277,7 @@ export function createEvaluation(options: EvaluationOptions) {
         await firePending(round);
         if (isWatching(round)) {
           const { watched_at } = round.progress;
-          const wasBlind = isBlind(round.progress);
+          const wasBlind = isBlindAt(now(), round.progress);
           const watched = {
             ...round.progress,
             watched_at: now(),
