@@ -223,12 +223,13 @@ export function describeWithMovedClock(storeUrl: () => string | undefined): void
     const publish = (id: string) => mesh.rpcEvents.rpc_out({ id, timestamp: now(), name: "log", payload });
     for (let at = 0; at < ids.length; at += 50) await Promise.all(ids.slice(at, at + 50).map(publish));
     const arrived = () => new Set(eventsAt(healthy.path).filter((one) => one.startsWith("full-")));
-    // The healthy one is never the one with most: until it has all that there was room for, time is enough for a
-    // repeated pull, and not for a round of upkeep.
+    // A round of upkeep, which cuts the one with most, comes only when the healthy one has all that there was room for.
+    const waitingOf = async (id: string) => (await stateOf(id)).state.waiting;
     await eventually(
       async () => {
-        const isWaiting = (await stateOf(healthy.id)).state.waiting > 0;
-        await service.clock.advance(isWaiting ? 50 : 5_000);
+        const isTaken = ((await waitingOf(away.id)) ?? 0) > 100 && (await waitingOf(healthy.id)) === 0;
+        // Time enough for a repeated pull passes always.
+        await service.clock.advance(isTaken ? 5_000 : 50);
         return arrived().size === ids.length;
       },
       { withinMs: 150_000 },
