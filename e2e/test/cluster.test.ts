@@ -22,6 +22,14 @@ beforeAll(async () => {
   cluster = mesh.cluster;
   master = asMaster(mesh);
   listeners = cluster.servers.map(({ mqttUrl }) => mqttUrl);
+  // Logins are refused until the broker stores what devices publish, which elections on a busy machine may delay.
+  const login = await enrol("first");
+  for (const at of listeners.keys()) {
+    await eventually(async () => {
+      await using device = await connectTo(at, login);
+      return device.client.connected;
+    });
+  }
 });
 afterAll(async () => await mesh?.stop(), 60_000);
 
