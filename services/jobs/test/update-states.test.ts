@@ -8,6 +8,7 @@ import {
   stepConnected,
   stepGone,
   stepTransferred,
+  stepUncommitted,
   type UpdateGoal,
   type UpdateStep,
 } from "../src/executions/update-states.ts";
@@ -62,6 +63,15 @@ describe("an update", () => {
 
   test("of a device that runs the firmware has succeeded before", () => {
     expect(after(begun(), from("2.0"))).toMatchObject({ state: "succeeded", reason: "already_installed" });
+  });
+
+  test("of a device that runs the firmware uncommitted is followed as if it had been sent", () => {
+    const seen = after(begun(), () => stepUncommitted({ version: "2.0", at: 3_000 }, goal));
+    expect(seen).toMatchObject({ stage: "confirming", due_at: 3_000 + 60_000 + 600_000 });
+    expect(read("2.0", 62_999)(seen)).toEqual({ kind: "wait" });
+    expect(read("2.0", 63_000)(seen)).toEqual({ kind: "commit" });
+    const back = after(seen, read("1.0", 10_000));
+    expect(after(back, read("1.0", 70_000))).toMatchObject({ state: "failed", reason: "other_version" });
   });
 
   test("to a device that reports the old version after it was away rolled back once that has lasted", () => {

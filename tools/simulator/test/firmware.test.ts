@@ -117,7 +117,9 @@ describe("a simulated device that gets new firmware", () => {
       await runs("1.0.0");
       await call("OTA.Update", { url: url(), commit_timeout: 8 });
       await runs("1.4.0");
+      expect(await call("OTA.GetBootState")).toEqual({ result: { is_committed: false } });
       expect(await call("OTA.Commit")).toEqual({ result: true });
+      expect(await call("OTA.GetBootState")).toEqual({ result: { is_committed: true } });
       await sleep(8_500);
       expect(ota().fw_version).toBe("1.4.0");
     }));

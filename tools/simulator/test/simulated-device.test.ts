@@ -60,6 +60,7 @@ describe("a simulated device", () => {
         "OTA.Begin",
         "OTA.Commit",
         "OTA.End",
+        "OTA.GetBootState",
         "OTA.Update",
         "OTA.Write",
         "RPC.List",

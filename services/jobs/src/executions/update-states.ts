@@ -37,6 +37,20 @@ export function stepBefore({ version, at }: VersionReading, goal: UpdateGoal): U
   return { kind: "progressed", stage: "transferring", update };
 }
 
+/** What follows where the device runs the new version before the update, and waits for its commit. */
+export function stepUncommitted({ version, at }: VersionReading, goal: UpdateGoal): UpdateStep {
+  return confirming({ from: null, gone: false, seen: true, version, since: at }, goal);
+}
+
+/** The new version is there since `update.since`, and must last. */
+function confirming(
+  update: NonNullable<StoredExecution["update"]> & { readonly since: number },
+  { stableMs }: UpdateGoal,
+): UpdateStep {
+  const dueAt = update.since + stableMs + commitMarginMs;
+  return { kind: "progressed", stage: "confirming", update, dueAt };
+}
+
 /** The device has got the whole file, as far as it or the gateway says. */
 export function stepTransferred(
   { stage, update }: StoredExecution,
@@ -83,9 +97,7 @@ export function stepAfter(execution: StoredExecution, reading: VersionReading, g
   } else if (!isNew && hasLasted) return { kind: "update_failed", at, reason: "other_version" };
   if (since !== null) return { kind: "wait" };
   const noted = { ...update, version, since: at };
-  if (!isNew) return { kind: "progressed", update: noted };
-  const dueAt = at + goal.stableMs + commitMarginMs;
-  return { kind: "progressed", stage: "confirming", update: { ...noted, seen: true }, dueAt };
+  return isNew ? confirming({ ...noted, seen: true }, goal) : { kind: "progressed", update: noted };
 }
 
 /** When the version must be read again at the latest, in Unix milliseconds; null for no such time. */

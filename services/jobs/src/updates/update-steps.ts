@@ -12,6 +12,7 @@ import {
   stepConnected,
   stepGone,
   stepTransferred,
+  stepUncommitted,
   type UpdateGoal,
   type UpdateStep,
 } from "../executions/update-states.ts";
@@ -45,6 +46,9 @@ interface Target {
   readonly firmware: StoredFirmware;
   readonly goal: UpdateGoal;
 }
+
+/** What a device says of its firmware: nothing that is known, nothing in time, or it was not asked as it is away. */
+type BootState = "committed" | "uncommitted" | "unknown" | "silent" | "away";
 
 export interface UpdateStepsOptions {
   readonly active: ActiveUpdates;
@@ -122,7 +126,13 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     }
     tried(execution.device_id, true);
     const step = stepBefore(version, goal);
-    if (step.kind !== "progressed") return await take(active, step);
+    if (step.kind !== "progressed") {
+      // An attempt before, or a job that was cancelled, may have left firmware that goes back without a commit.
+      const commits = version.online && commitOf(action) === otaCommit;
+      const boot = commits ? await readBootState(active) : "unknown";
+      if (boot === "away") return await putBack(active, boot);
+      return await take(active, boot === "uncommitted" ? stepUncommitted(version, goal) : step);
+    }
     active.isResumed = false;
     if (action.via === "push") {
       if (await happened(active, step)) await pushFile(active, { firmware, goal });
@@ -317,8 +327,9 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     if (method !== null) {
       const answer = await call(execution.device_id, method);
       const isRefused = answer.outcome === "error" && !isDone(answer);
-      const isCommitted = isRefused && method === otaCommit ? await readIsCommitted(active) : false;
-      if (isCommitted === null) return;
+      const boot = isRefused && method === otaCommit ? await readBootState(active) : "unknown";
+      if (boot === "away" || boot === "silent") return;
+      const isCommitted = boot === "committed";
       if (isRefused && !isCommitted) {
         const { error } = answer;
         return await end(active, { kind: "update_failed", at: now(), reason: "device_error", error });
@@ -332,19 +343,22 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
     await end(active, { kind: "installed", at: now(), reason: null });
   }
 
-  /** Whether a device runs committed firmware, which Mongoose OS refuses to commit again; null where it is silent. */
-  async function readIsCommitted({ execution }: ActiveUpdate): Promise<boolean | null> {
+  /** Whether a device runs committed firmware, which Mongoose OS refuses to commit again. */
+  async function readBootState({ execution }: ActiveUpdate): Promise<BootState> {
     const answer = await call(execution.device_id, "OTA.GetBootState");
     switch (answer.outcome) {
-      case "result":
-        return isJsonObject(answer.result) && answer.result.is_committed === true;
+      case "result": {
+        const isCommitted = isJsonObject(answer.result) ? answer.result.is_committed : undefined;
+        if (typeof isCommitted !== "boolean") return "unknown";
+        return isCommitted ? "committed" : "uncommitted";
+      }
       case "error":
       case "no_such_function":
       case "unreadable":
       case "too_large":
-        return false;
+        return "unknown";
       default:
-        return null;
+        return answer.sent ? "silent" : "away";
     }
   }
 

@@ -21,8 +21,10 @@ export interface Script {
   readonly reboots?: boolean;
   /** Whether it is back before anybody sees that it was away. */
   readonly unseen?: boolean;
-  /** Runs its old version again when it is not committed, or in any case, some time after its reboot. */
-  readonly rollsBack?: "uncommitted" | "at_once" | "after_commit";
+  /** Runs its old version again: after its reboot, or once it is committed. */
+  readonly rollsBack?: "at_once" | "after_commit";
+  /** Whether what it runs at first waits for its commit. */
+  readonly isUncommitted?: boolean;
   /** What it answers to `OTA.Update`. */
   readonly onUpdate?: () => CallAttempt | Promise<CallAttempt>;
   /** Whether it has `OTA.Commit`; `once` for one that refuses it for what is committed, as Mongoose OS does. */
@@ -50,7 +52,7 @@ export class ScriptedDevice {
   /** Frames in order, with their parameters. */
   readonly frames: { readonly func: string; readonly params: Json | undefined }[] = [];
   committed = 0;
-  #isCommitted = true;
+  #isCommitted: boolean;
   /** Whole images that it was asked to run. */
   installed = 0;
 
@@ -59,6 +61,7 @@ export class ScriptedDevice {
     this.#script = script;
     this.id = id;
     this.version = script.version;
+    this.#isCommitted = script.isUncommitted !== true;
     mesh.add(id, {
       online: true,
       listens: true,

@@ -36,11 +36,29 @@ describeOverStores("updates of firmware", (start) => {
     await eventually(async () => (await mesh.readJob(id)).state === "done");
   });
 
-  test("a device that runs the firmware is sent nothing", async () => {
+  test("a device that runs the firmware is sent no file", async () => {
     const pump = add("pump", { version: "2.0" });
     const id = await create({ via: "push" });
     await becomes(id, { state: "succeeded", reason: "already_installed" });
-    expect(pump.funcs).toEqual(["Sys.GetInfo"]);
+    expect(pump.funcs).toEqual(["Sys.GetInfo", "OTA.GetBootState"]);
+  });
+
+  test("firmware that an update before left uncommitted is committed once it has lasted, else it would go back", async () => {
+    const pump = add("pump", { version: "2.0", isUncommitted: true, commits: "once" });
+    const id = await create({ via: "url", stable: "PT1S" });
+    await becomes(id, { state: "sent", stage: "confirming" });
+    await becomes(id, { state: "succeeded", reason: null });
+    expect([pump.committed, pump.count("OTA.Commit"), pump.count("OTA.Update")]).toEqual([1, 1, 0]);
+  });
+
+  test("a device that does not say whether its firmware is committed runs it already", async () => {
+    const outcomes = { mute: "timeout", plain: "no_such_function", odd: "unreadable" } as const;
+    for (const [id, outcome] of Object.entries(outcomes))
+      add(id, { version: "2.0", lost: (func) => (func === "OTA.GetBootState" ? outcome : null) });
+    const id = await create({ via: "push" });
+    await eventually(async () => (await mesh.readJob(id)).counts.succeeded === 3);
+    const reasons = (await mesh.listJobExecutions(id)).map(({ reason }) => reason);
+    expect(reasons).toEqual(Array(3).fill("already_installed"));
   });
 
   test("a device that fetches by itself may answer success as error 0, at its end, or not at all", async () => {

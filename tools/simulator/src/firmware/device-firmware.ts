@@ -109,7 +109,9 @@ export function createDeviceFirmware(options: DeviceFirmwareOptions): DeviceFirm
     const isDue = await sleep(commitTimeout * 1_000, true, {
       signal: AbortSignal.any([signal, reverting.signal]),
     }).catch(() => false);
-    if (isDue) await boot(old);
+    if (!isDue) return;
+    reverting.abort();
+    await boot(old);
   }
 
   function installSoon(image: Buffer, commitTimeout: number): void {
@@ -147,6 +149,7 @@ export function createDeviceFirmware(options: DeviceFirmwareOptions): DeviceFirm
         reverting?.abort();
         return true;
       },
+      "OTA.GetBootState": () => ({ is_committed: reverting?.signal.aborted !== false }),
     },
     desire(ota) {
       const { url, sha256 } = Desired.safeParse(ota).data ?? {};
