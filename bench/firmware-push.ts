@@ -1,19 +1,24 @@
 /**
- * Firmware pushed in pieces: how long devices wait for the next piece beyond the time in which they answer, and what a
- * piece costs, for one device and for many at a time. `node bench/firmware-push.ts [devices]`
+ * Firmware pushed in pieces by a job, against MQTT.js, which sends the same pieces to the same devices over the same
+ * broker: the time of a piece, and what it costs, for one device and for many at a time.
+ * `node bench/firmware-push.ts [devices]`
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connectDevice } from "@devmesh/simulator/device-connection";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { startChild } from "./child.ts";
 import { median, reportFigures } from "./measure.ts";
-import { createDevices, withoutRateLimits } from "./mesh-tenant.ts";
+import { brokerPassword, createDevices, withoutRateLimits } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 const many = Number(process.argv[2] ?? 200);
 const chunk = 2_048;
-/** Devices in turn: how many, how fast each answers in milliseconds, and the size of the file. */
+/** The only user of the broker that may publish to devices and receive their replies. */
+const bridgeUser = "rpc-bridge.devices";
+/** Devices in turn: how many, how fast each answers in milliseconds, and the size of the file. The first warms up. */
 const rounds = [
+  { devices: 1, answerMs: 0, size: 2 ** 21 },
   { devices: 1, answerMs: 50, size: 2 ** 20 },
   { devices: 1, answerMs: 5, size: 2 ** 20 },
   { devices: many, answerMs: 1_000, size: 2 ** 16 },
@@ -51,7 +56,31 @@ async function update(ids: readonly string[], size: number): Promise<void> {
   }
 }
 
-for (const { devices, answerMs, size } of rounds) {
+const waiting = new Map<number, () => void>();
+const bridgePassword = await brokerPassword(mesh, bridgeUser);
+const caller = await connectDevice(
+  { url: mesh.mqttUrl, id: bridgeUser, token: bridgePassword, clientId: "_bench" },
+  (_topic, payload) => waiting.get(JSON.parse(payload.toString("utf8")).id)?.(),
+);
+await caller.subscribeAsync("+/r/bench/rpc");
+let lastCall = 0;
+
+async function callDirectly(device: string, method: string, params: object): Promise<void> {
+  const id = ++lastCall;
+  const answered = new Promise<void>((resolve) => void waiting.set(id, resolve));
+  caller.publish(`${device}/rpc`, JSON.stringify({ id, src: `${device}/r/bench`, method, params }));
+  await answered;
+  waiting.delete(id);
+}
+
+/** Sends the pieces of a file without what makes an update of them. */
+async function pushDirectly(device: string, size: number): Promise<void> {
+  await callDirectly(device, "OTA.Begin", { size });
+  const data = randomBytes(chunk).toString("base64");
+  for (let at = 0; at < size; at += chunk) await callDirectly(device, "OTA.Write", { data });
+}
+
+for (const [round, { devices, answerMs, size }] of rounds.entries()) {
   const updated = all.slice(0, devices);
   await using child = startChild(import.meta.resolve("./firmware/pushed-devices.ts"), {
     DEVICES: JSON.stringify(updated),
@@ -60,20 +89,24 @@ for (const { devices, answerMs, size } of rounds) {
   });
   await child.ready;
   await sleep(3_000);
+  const pieces = Math.ceil(size / chunk);
+  const perPiece = async () => ((await child.ask()) as number[]).map((ms) => ms / pieces);
+  await Promise.all(updated.map(({ id }) => pushDirectly(id, size)));
+  const direct = await perPiece();
   const before = await cpuSeconds(pids);
   await update(
     updated.map(({ id }) => id),
     size,
   );
   const cpu = (await cpuSeconds(pids)) - before;
-  const pieces = Math.ceil(size / chunk);
+  const pushed = await perPiece();
+  if (round === 0) continue;
   const title = `${devices} at a time, answers after ${answerMs} ms`;
-  const perPiece = ((await child.ask()) as number[]).map((ms) => ms / pieces);
   reportFigures([
     {
       name: `${title}: ms a piece`,
-      ours: { name: "push", values: [median(perPiece)] },
-      peer: { name: "round trip", values: [answerMs] },
+      ours: { name: "push", values: [median(pushed)] },
+      peer: { name: "MQTT.js", values: [median(direct)] },
       goal: { ratio: 1.2 },
       digits: 1,
     },
@@ -84,3 +117,4 @@ for (const { devices, answerMs, size } of rounds) {
     },
   ]);
 }
+await caller.endAsync();

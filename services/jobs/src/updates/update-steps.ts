@@ -214,24 +214,35 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
       active.isResumed = false;
     }
     let storedMs = clock.monotonicMs();
+    let isStoring = false;
+    let stored = Promise.resolve(true);
     const pushed = await push({
       action,
       size,
       isResumed,
       call: (method, params) => call(device_id, method, params),
       read: (from, length) => read(content ?? "", from, length),
+      // The next piece does not wait until the percentage is stored.
       async written(bytes) {
+        if (isStoring) return true;
+        if (!(await stored)) return false;
         const percent = Math.floor((bytes * 100) / size);
         const points = percent - (active.execution.percent ?? 0);
         const isLate = clock.monotonicMs() - storedMs >= storedEveryMs;
         if (points < (isLate ? 1 : storedPoints)) return true;
         storedMs = clock.monotonicMs();
-        return await happened(active, { kind: "progressed", percent });
+        isStoring = true;
+        stored = happened(active, { kind: "progressed", percent }).finally(() => {
+          isStoring = false;
+        });
+        stored.catch(() => undefined);
+        return true;
       },
       goesOn: () => !active.hasLeft && options.mayGoOn(),
       clock,
       signal: options.signal,
     });
+    if (!(await stored)) return;
     const at = now();
     switch (pushed.kind) {
       case "written":
