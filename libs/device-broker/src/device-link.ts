@@ -1,5 +1,6 @@
 import { deviceTopics, mqttBounds } from "@devmesh/contracts/mqtt";
 import { type Bus, replySoonMs } from "@devmesh/service-kit/bus";
+import { withTimeout } from "@devmesh/service-kit/clock";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { isNoResponders } from "@devmesh/service-kit/connection/requests";
 import { createInbox, type Subscription } from "@nats-io/nats-core";
@@ -11,8 +12,11 @@ export interface DeviceLink {
   awaitConnection(signal: AbortSignal): Promise<void>;
   /** False when there is no connection; nothing is kept for later. */
   send(topic: string, payload: Buffer): boolean;
-  /** Subscribes to the replies of one device until the result is disposed. Calls to one device share a subscription. */
-  openCall(deviceId: string, callId: number): CallLine;
+  /**
+   * Subscribes to the replies of one device until the result is disposed. Calls to one device share a subscription.
+   * Null where a further connection is needed, and there is none within two seconds.
+   */
+  openCall(deviceId: string, callId: number): Promise<CallLine | null>;
 }
 
 /** Sends the frame of one call. */
@@ -24,9 +28,11 @@ export interface CallLine extends Disposable {
   send(frame: Buffer): Promise<null> | null;
 }
 
+/** Which connections a link uses, all in account DEVICES. */
 export interface DeviceLinkOptions {
-  /** In account DEVICES. */
   readonly bus: Bus;
+  /** Opens a further connection; whoever gives it closes it. */
+  readonly connect: () => Promise<Bus>;
   /** Topic level of the replies to this replica. */
   readonly replica: string;
   /** Must not throw. */
@@ -39,12 +45,63 @@ interface Replies {
   calls: number;
 }
 
+/** The broker's bound on subscriptions holds for each connection: two for each device, and those of other parts. */
+const otherSubscriptions = 100;
+const devicesOfConnection = Math.floor((mqttBounds.subscriptions - otherSubscriptions) / 2);
+
+/** How long a call waits for a further connection, in milliseconds. */
+const connectingMs = 2_000;
+
+/** Calls over one connection. */
+interface Line {
+  readonly connected: boolean;
+  readonly hasRoom: boolean;
+  awaits(deviceId: string): boolean;
+  send(topic: string, payload: Buffer): boolean;
+  openCall(deviceId: string, callId: number): CallLine;
+}
+
 /**
  * Uses NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
- * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription exists
- * before the device gets the call.
+ * broker drops all others. Where calls to many devices are in flight, it opens further connections.
  */
-export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): DeviceLink {
+export function createDeviceLink({ bus, connect, ...options }: DeviceLinkOptions): DeviceLink {
+  const first = createLine(bus, options);
+  const lines = [first];
+  let opening: Promise<unknown> | undefined;
+
+  function open(): Promise<unknown> {
+    if (opening === undefined) {
+      opening = connect().then((further) => lines.push(createLine(further, options)));
+      opening
+        .catch((err: unknown) => bus.log.error({ err }, "no further connection for calls of devices"))
+        .finally(() => {
+          opening = undefined;
+        });
+    }
+    return opening;
+  }
+
+  return {
+    awaitConnection: bus.awaitConnection,
+    send: first.send,
+    async openCall(deviceId, callId) {
+      const untilMs = performance.now() + connectingMs;
+      for (;;) {
+        const free = lines.filter(({ hasRoom }) => hasRoom);
+        const line =
+          lines.find((one) => one.awaits(deviceId)) ?? free.find(({ connected }) => connected) ?? free[0];
+        if (line !== undefined) return line.openCall(deviceId, callId);
+        const leftMs = untilMs - performance.now();
+        const isOpen = leftMs > 0 && (await withTimeout(leftMs, open()).catch(() => false));
+        if (!isOpen) return null;
+      }
+    },
+  };
+}
+
+/** SUB and PUB share a connection, and a route in a cluster, so that a subscription exists before its call is sent. */
+function createLine(bus: Bus, { replica, onReply }: Pick<DeviceLinkOptions, "replica" | "onReply">): Line {
   const connection = bus[natsConnection];
   /** By call. */
   const undelivered = new Map<string, (nobody: null) => void>();
@@ -104,7 +161,13 @@ export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): 
   }
 
   return {
-    awaitConnection: bus.awaitConnection,
+    get connected() {
+      return bus.connected;
+    },
+    get hasRoom() {
+      return awaited.size < devicesOfConnection;
+    },
+    awaits: (deviceId) => awaited.has(deviceId),
     send: (topic, payload) => publish(topic, payload),
     openCall(deviceId, callId) {
       lastCallMs = performance.now();

@@ -20,7 +20,10 @@ export interface DevicesAccountOptions {
   readonly connectAs: ConnectAs;
 }
 
-/** The connection of a service to account DEVICES. */
-export function connectDevicesBus({ env, bus, connectAs }: DevicesAccountOptions): Promise<Bus> {
-  return connectAs("devices bus", devicesUser(env.NATS_USER ?? bus.name), env.NATS_DEVICES_PASSWORD);
+/** A connection of a service to account DEVICES; readiness names it so. */
+export function connectDevicesBus(
+  { env, bus, connectAs }: DevicesAccountOptions,
+  check = "devices bus",
+): Promise<Bus> {
+  return connectAs(check, devicesUser(env.NATS_USER ?? bus.name), env.NATS_DEVICES_PASSWORD);
 }

@@ -138,12 +138,13 @@ describe("the user of a service", () => {
     const answers: string[] = [];
     const link = createDeviceLink({
       bus: as("rpc-bridge.devices"),
+      connect: () => Promise.reject(new Error("one connection is enough")),
       replica: "a",
       onReply: (id, payload) => void answers.push(`${id}: ${payload}`),
     });
     {
-      using line = link.openCall("pump-1", 1);
-      expect(line.send(Buffer.from("call"))).not.toBeNull();
+      using line = await link.openCall("pump-1", 1);
+      expect(line?.send(Buffer.from("call"))).not.toBeNull();
       await pump.awaitMessage("pump-1/rpc");
       const { repliesPerCall } = mqttBounds;
       for (let n = 0; n <= repliesPerCall; n++) await pump.publish("pump-1/r/a/rpc", "answer", 1);

@@ -85,7 +85,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
           context.trace,
           async () => {
             await link.awaitConnection(context.signal);
-            line = link.openCall(device_id, call.id);
+            line = (await link.openCall(device_id, call.id)) ?? context.fail("broker_unreachable");
             const undelivered = line.send(frame) ?? context.fail("broker_unreachable");
             publishCall({ id: device_id, func: method, ...given }, context);
             const outcome =
@@ -103,7 +103,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       const call = calls.open(device_id, timeout_ms);
       if (call === null) return { sent: false, outcome: "busy" };
       context.signal.addEventListener("abort", call.abandon, { once: true });
-      using line = link.openCall(device_id, call.id);
+      using line = await link.openCall(device_id, call.id);
       try {
         const given = params === undefined ? {} : { params };
         const request = { id: call.id, src: callSource(device_id, replica), method, ...given };
@@ -111,7 +111,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         if (frame === null) return { sent: false, outcome: "too_large" };
         const span = deviceCallSpan(device_id, method);
         return await recordSpan(options.tracer, span, context.trace, async () => {
-          const undelivered = line.send(frame);
+          const undelivered = line?.send(frame) ?? null;
           if (undelivered === null) return { sent: false, outcome: "no_broker" };
           if (!quiet) publishCall({ id: device_id, func: method, ...given }, context);
           const outcome = await Promise.race([call.outcome, undelivered]);

@@ -79,8 +79,10 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   });
   const online = new Set<string>();
   const endCallsIfGone = createEndCallsIfGone({ ...common, calls, devices, online });
+  let connections = 1;
   const deviceLink = createDeviceLink({
     bus: devicesBus,
+    connect: () => connectDevicesBus(parts, `devices bus ${++connections}`),
     replica,
     onReply: replyHandler(calls, metrics),
   });

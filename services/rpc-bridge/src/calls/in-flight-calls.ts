@@ -17,7 +17,7 @@ interface InFlightCall {
   readonly id: number;
   /** Settles once, never rejects. */
   readonly outcome: Promise<CallOutcome>;
-  /** Forgets the call; its outcome never settles. */
+  /** Ends the call as timed out unless it has ended. */
   abandon(): void;
 }
 
@@ -85,7 +85,7 @@ export function createInFlightCalls({ clock, maxInFlight, randomId = random31Bit
         cancelTimer: clock.schedule(timeoutMs, () => end(call, { kind: "timeout" })),
       };
       add(call);
-      return { id, outcome: promise, abandon: () => remove(call) };
+      return { id, outcome: promise, abandon: () => end(call, { kind: "timeout" }) };
     },
     /**
      * Settles a call. False when that device owes no such reply: it is late or repeated, or another replica or device
