@@ -536,13 +536,21 @@ export function describeDataStore(
     );
   });
 
-  describe(`${adapter}: following records`, () => {
+  describe.each([
+    ["that are read", false],
+    ["that were stored while somebody followed", true],
+  ])(`${adapter}: following records %s`, (_records, isFollowed) => {
     const follow = (store: DataStore, more: Partial<FollowRequest> = {}) =>
       store.follow({ caller: "test", after: 0, limit: 100, maxBytes: pageBytes, ...more }, never);
+    const withFollowed = (work: (store: DataStore) => Promise<void>) =>
+      withStore(async (store) => {
+        if (isFollowed) await follow(store, { after: null });
+        await work(store);
+      });
 
     test(
       "begins at the end, and goes on in the order of storing",
-      withStore(async (store) => {
+      withFollowed(async (store) => {
         await store.append([message("a", "x", "1")]);
         const { next, ...begin } = await follow(store, { after: null });
         expect(begin).toEqual({ records: columnsOf([]), atEnd: true });
@@ -559,7 +567,7 @@ export function describeDataStore(
 
     test(
       "answers the topics and devices that are wanted, and moves past the others",
-      withStore(async (store) => {
+      withFollowed(async (store) => {
         await store.append([
           message("a", "temp", "1"),
           message("b", "temp/in", "2"),
@@ -578,7 +586,7 @@ export function describeDataStore(
 
     test(
       "a page is cut by records and by bytes, and the next one begins where it ends",
-      withStore(async (store) => {
+      withFollowed(async (store) => {
         const texts = Array.from({ length: 1_203 }, (_, at) => String(at));
         await store.append(texts.map((text) => message(Number(text) % 3 === 0 ? "a" : "b", "x", text)));
         const cuts = [{ limit: 7 }, { limit: 501 }, { maxBytes: 999 }, { maxBytes: 1, from: 1_000 }];
@@ -598,7 +606,7 @@ export function describeDataStore(
 
     testMany(
       "a page looks at a bounded number of records",
-      withStore(async (store) => {
+      withFollowed(async (store) => {
         for (let batch = 0; batch < 11; batch++)
           await store.append(Array.from({ length: 1_000 }, () => message("a", "x", "1")));
         const first = await follow(store, { topics: ["none"] });
@@ -609,7 +617,7 @@ export function describeDataStore(
 
     test(
       "an id beyond the last record is refused, as in a store that was restored",
-      withStore(async (store) => {
+      withFollowed(async (store) => {
         await store.append([message("a", "x", "1")]);
         await expect(follow(store, { after: 5 })).rejects.toThrow(InvalidCursor);
       }),

@@ -6,6 +6,7 @@ import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { cursorOf, type Position, startOf } from "./position.ts";
 import type { RollUpOutcome } from "./series-store.ts";
+import { FreshRecords } from "./sqlite/fresh-records.ts";
 import { followedOf } from "./sqlite/record-following.ts";
 import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
 import type { ScanResult } from "./sqlite/record-scan.ts";
@@ -56,6 +57,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
   const queue = createFairQueue({ limit: readers, perCaller: Math.max(1, readers - 1) });
   const closing = new AbortController();
   const records = createRecordWriting(db, segmentBounds);
+  const fresh = new FreshRecords();
   const series = createSeriesWriting(db);
   const storePart = written(series.store);
   const expireSome = written(series.expire);
@@ -82,7 +84,11 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
 
   return {
     reader,
-    append: written((messages) => records.append(messages)),
+    append: written((messages) => {
+      const outcome = records.append(messages);
+      fresh.add(messages, outcome.ids);
+      return outcome;
+    }),
     async readPage(selection, page, signal): Promise<RecordPage> {
       const items: RecordPage["items"] = [];
       let position: Position | null = startOf(page);
@@ -108,6 +114,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       return { next: position === null ? null : cursorOf(position), items };
     },
     follow: async ({ caller, ...request }, signal) =>
+      fresh.follow(request) ??
       followedOf(await queue.run(caller, signal, () => reader.run("follow", request))),
     async readLatest(deviceId, { caller, limit, after, maxBytes }, signal) {
       const range = topicsAfter(deviceId, after);
@@ -143,7 +150,10 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
         await nextTurn();
       }
     },
-    refuseDevice: written((deviceId) => void sql.refuse.run(deviceId)),
+    refuseDevice: written((deviceId) => {
+      sql.refuse.run(deviceId);
+      fresh.forget(deviceId);
+    }),
     deleteRecordsOf: written((deviceId, limit) => records.remove("recordsOf", deviceId, limit)),
     finishPurge: written((deviceId) => void sql.finishPurge.run(deviceId)),
     async unfinishedPurges() {

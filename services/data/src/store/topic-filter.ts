@@ -46,7 +46,9 @@ export interface FollowedTopics {
   readonly expressions: readonly string[];
   /** Filters without a wildcard; relative, as all here. */
   readonly names: readonly string[];
-  /** Patterns of SQLite's GLOB for the other filters: they match all that those do, and more. */
+  /** The other filters. */
+  readonly patterns: readonly string[];
+  /** `patterns` for SQLite's GLOB: they match all that those do, and more. */
   readonly globs: readonly string[];
 }
 
@@ -55,11 +57,13 @@ export function followedTopics(filters: readonly string[]): FollowedTopics {
   const all = filters.map((filter) => ["db", "+", ...filter.split("/")]);
   const matchers = all.map((levels) => topicMatcher(levels.join("/")));
   const isExact = (filter: string) => !/(^|\/)[+#]/.test(filter);
+  const patterns = filters.filter((filter) => !isExact(filter));
   return {
     matches: (topic) => matchers.some((matches) => matches(topic)),
     expressions: all.map(expressionOf),
     names: filters.filter(isExact),
-    globs: filters.filter((filter) => !isExact(filter)).map(globOf),
+    patterns,
+    globs: patterns.map(globOf),
   };
 }
 
