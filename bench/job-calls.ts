@@ -59,7 +59,11 @@ async function callAll(): Promise<void> {
 }
 
 async function runJob(): Promise<void> {
-  const job = { target: { ids }, action: { kind: "rpc", func: "Echo" }, rollout: { concurrency: inFlight } };
+  const job = {
+    target: { where: { online: true } },
+    action: { kind: "rpc", func: "Echo" },
+    rollout: { concurrency: inFlight },
+  };
   const created = await mesh.http("/api/v2/jobs", { body: job });
   if (created.status !== 201) throw new Error(`the job: ${created.status} ${created.text}`);
   const { id } = created.json as { readonly id: string };

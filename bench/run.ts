@@ -26,6 +26,7 @@ const byName: Readonly<Record<string, string>> = {
   fleet: "15000 200000 10",
   "frame-delivery": "1",
   jobs: "",
+  "job-calls": "10000",
   "job-plan": "100000",
   "abandoned-lists": "",
   alerts: "",
