@@ -132,7 +132,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
       await button("Copy the ID").click();
       await eventually(async () => (await clipboard()) === "boiler");
       await section("Calls").click();
-      await page.getByText("The device has 8 functions, as listed by RPC.List.").waitFor();
+      await page.getByText("The device has 9 functions, as listed by RPC.List.").waitFor();
       await page.getByRole("combobox", { name: "Function" }).click();
       const offered = page.getByRole("listbox").getByRole("option");
       await offered.first().waitFor();
