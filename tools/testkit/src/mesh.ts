@@ -141,10 +141,15 @@ export async function launchMesh(options: TestMeshOptions = {}): Promise<Launche
           return line ?? (hasEnded(child) ? `ended:\n${output()}` : null);
         },
         { withinMs: READY_MS },
-      ).then((line) => {
-        if (!line.startsWith("ready ")) throw new Error(`the mesh did not come up; its launcher ${line}`);
-        return line;
-      }),
+      ).then(
+        (line) => {
+          if (!line.startsWith("ready ")) throw new Error(`the mesh did not come up; its launcher ${line}`);
+          return line;
+        },
+        (cause: unknown) => {
+          throw new Error(`the mesh is not up after ${READY_MS} ms; its launcher:\n${output()}`, { cause });
+        },
+      ),
     ended: () => ended,
     async parts() {
       const parts = await readMeshFile(join(dataDir, "mesh.json"));
