@@ -8,7 +8,7 @@ import {
 } from "../data-store.ts";
 import { followedTopics } from "../topic-filter.ts";
 
-/** Bounds of what is kept, in records and bytes of payload; beyond one of them the older half is dropped. */
+/** Bounds of what is kept: records, and bytes of topics and payloads. Beyond one of them the older half is dropped. */
 const maxRecords = 20_000;
 const maxBytes = 8 * 1024 * 1024;
 
@@ -39,7 +39,7 @@ export class FreshRecords {
       this.#after ??= id - 1;
       this.#last = id;
       this.#records.push({ ...message, id });
-      this.#bytes += message.payload.length;
+      this.#bytes += bytesOf(message);
     }
     if (this.#records.length > maxRecords || this.#bytes > maxBytes) this.#shrink();
   }
@@ -49,13 +49,17 @@ export class FreshRecords {
     this.#hasAsked = false;
     const dropped = this.#isFollowed ? Math.ceil(this.#records.length / 2) : this.#records.length;
     this.#after = this.#isFollowed ? (this.#records[dropped - 1]?.id ?? this.#after) : null;
-    this.#records = this.#records.slice(dropped);
-    this.#bytes = this.#records.reduce((sum, { payload }) => sum + payload.length, 0);
+    this.#keep(this.#records.slice(dropped));
+  }
+
+  #keep(records: FreshRecord[]): void {
+    this.#records = records;
+    this.#bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
   }
 
   /** Forgets the records of a device. */
   forget(deviceId: string): void {
-    this.#records = this.#records.filter((record) => record.deviceId !== deviceId);
+    this.#keep(this.#records.filter((record) => record.deviceId !== deviceId));
   }
 
   /** The page that a reading thread would return; null where it must be read. */
@@ -94,6 +98,8 @@ export class FreshRecords {
     return low;
   }
 }
+
+const bytesOf = ({ topic, payload }: Pick<DataMessage, "topic" | "payload">) => topic.length + payload.length;
 
 /** Whether a record is of a wanted device and topic. */
 function wanting(
