@@ -41,30 +41,34 @@ export function topicPattern(deviceId: string, filter: string): TopicPattern {
 
 /** Topics of any device that match one of these filters. */
 export interface FollowedTopics {
+  /** Whether the topic of a record matches. */
   matches(topic: string): boolean;
   /** `matches` as Perl regular expressions, one of which a topic must match. */
   readonly expressions: readonly string[];
   /** Filters without a wildcard; relative, as all here. */
   readonly names: readonly string[];
-  /** The other filters. */
-  readonly patterns: readonly string[];
-  /** `patterns` for SQLite's GLOB: they match all that those do, and more. */
+  /** Patterns of SQLite's GLOB for the other filters: they match all that those do, and more. */
   readonly globs: readonly string[];
 }
 
 /** The topics that valid filters (`TopicFilter`) relative to the records of a device match, of all devices. */
 export function followedTopics(filters: readonly string[]): FollowedTopics {
   const all = filters.map((filter) => ["db", "+", ...filter.split("/")]);
-  const matchers = all.map((levels) => topicMatcher(levels.join("/")));
   const isExact = (filter: string) => !/(^|\/)[+#]/.test(filter);
+  const names = new Set(filters.filter(isExact));
   const patterns = filters.filter((filter) => !isExact(filter));
+  const matchers = patterns.map((pattern) => topicMatcher(`${recordRoot}/+/${pattern}`));
   return {
-    matches: (topic) => matchers.some((matches) => matches(topic)),
+    matches: (topic) => names.has(nameOf(topic)) || matchers.some((matches) => matches(topic)),
     expressions: all.map(expressionOf),
-    names: filters.filter(isExact),
-    patterns,
+    names: [...names],
     globs: patterns.map(globOf),
   };
+}
+
+/** The topic of a record below that of its device, `db/<device id>/`. */
+function nameOf(topic: string): string {
+  return topic.slice(topic.indexOf("/", recordRoot.length + 1) + 1);
 }
 
 function globOf(filter: string): string {

@@ -214,7 +214,7 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
       active.isResumed = false;
     }
     let storedMs = clock.monotonicMs();
-    let isStoring = false;
+    let noted = active.execution.percent ?? 0;
     let stored = Promise.resolve(true);
     const pushed = await push({
       action,
@@ -222,19 +222,16 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
       isResumed,
       call: (method, params) => call(device_id, method, params),
       read: (from, length) => read(content ?? "", from, length),
-      // The next piece does not wait until the percentage is stored.
       async written(bytes) {
-        if (isStoring) return true;
-        if (!(await stored)) return false;
         const percent = Math.floor((bytes * 100) / size);
-        const points = percent - (active.execution.percent ?? 0);
+        const points = percent - noted;
         const isLate = clock.monotonicMs() - storedMs >= storedEveryMs;
         if (points < (isLate ? 1 : storedPoints)) return true;
+        if (!(await stored)) return false;
         storedMs = clock.monotonicMs();
-        isStoring = true;
-        stored = happened(active, { kind: "progressed", percent }).finally(() => {
-          isStoring = false;
-        });
+        noted = percent;
+        // The next piece does not wait for it; the next percentage does.
+        stored = happened(active, { kind: "progressed", percent });
         stored.catch(() => undefined);
         return true;
       },

@@ -1,4 +1,3 @@
-import { recordRoot } from "@devmesh/contracts/model/device-id";
 import {
   type DataMessage,
   FollowedPage,
@@ -107,10 +106,6 @@ function wanting(
   deviceIds: readonly string[] | undefined,
 ): (record: Pick<FreshRecord, "deviceId" | "topic">) => boolean {
   const devices = deviceIds && new Set(deviceIds);
-  if (topics === undefined) return ({ deviceId }) => devices?.has(deviceId) ?? true;
-  const { names, patterns } = followedTopics(topics);
-  const [exact, others] = [new Set(names), patterns.length > 0 ? followedTopics(patterns) : null];
-  return ({ deviceId, topic }) =>
-    (devices?.has(deviceId) ?? true) &&
-    (exact.has(topic.slice(recordRoot.length + deviceId.length + 2)) || (others?.matches(topic) ?? false));
+  const { matches } = topics === undefined ? { matches: () => true } : followedTopics(topics);
+  return ({ deviceId, topic }) => (devices?.has(deviceId) ?? true) && matches(topic);
 }
