@@ -5,17 +5,15 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectDevice } from "@devmesh/simulator/device-connection";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { startChild } from "./child.ts";
+import { connectDirectCaller } from "./device-calls.ts";
 import { median, reportFigures } from "./measure.ts";
-import { brokerPassword, createDevices, withoutRateLimits } from "./mesh-tenant.ts";
+import { createDevices, withoutRateLimits } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 const many = Number(process.argv[2] ?? 200);
 const chunk = 2_048;
-/** The only user of the broker that may publish to devices and receive their replies. */
-const bridgeUser = "rpc-bridge.devices";
 /** Devices in turn: how many, how fast each answers in milliseconds, and the size of the file. The first warms up. */
 const rounds = [
   { devices: 1, answerMs: 0, size: 2 ** 21 },
@@ -56,28 +54,13 @@ async function update(ids: readonly string[], size: number): Promise<void> {
   }
 }
 
-const waiting = new Map<number, () => void>();
-const bridgePassword = await brokerPassword(mesh, bridgeUser);
-const caller = await connectDevice(
-  { url: mesh.mqttUrl, id: bridgeUser, token: bridgePassword, clientId: "_bench" },
-  (_topic, payload) => waiting.get(JSON.parse(payload.toString("utf8")).id)?.(),
-);
-await caller.subscribeAsync("+/r/bench/rpc");
-let lastCall = 0;
-
-async function callDirectly(device: string, method: string, params: object): Promise<void> {
-  const id = ++lastCall;
-  const answered = new Promise<void>((resolve) => void waiting.set(id, resolve));
-  caller.publish(`${device}/rpc`, JSON.stringify({ id, src: `${device}/r/bench`, method, params }));
-  await answered;
-  waiting.delete(id);
-}
+await using caller = await connectDirectCaller(mesh);
 
 /** Sends the pieces of a file without what makes an update of them. */
 async function pushDirectly(device: string, size: number): Promise<void> {
-  await callDirectly(device, "OTA.Begin", { size });
+  await caller.call(device, "OTA.Begin", { size });
   const data = randomBytes(chunk).toString("base64");
-  for (let at = 0; at < size; at += chunk) await callDirectly(device, "OTA.Write", { data });
+  for (let at = 0; at < size; at += chunk) await caller.call(device, "OTA.Write", { data });
 }
 
 for (const [round, { devices, answerMs, size }] of rounds.entries()) {
@@ -117,4 +100,3 @@ for (const [round, { devices, answerMs, size }] of rounds.entries()) {
     },
   ]);
 }
-await caller.endAsync();

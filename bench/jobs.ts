@@ -3,8 +3,8 @@
  * of `jobs` killed meanwhile. A device that listens is called beside them. `node bench/jobs.ts [devices]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectDevice } from "@devmesh/simulator/device-connection";
 import { startMesh } from "@devmesh/testkit/mesh";
+import { answerCalls } from "./device-calls.ts";
 import { p99, reportFigures } from "./measure.ts";
 import { type Credentials, createDevices, numbers, withoutRateLimits } from "./mesh-tenant.ts";
 import { cpuSeconds } from "./process-usage.ts";
@@ -20,18 +20,14 @@ if (called === undefined) throw new Error("there is no device");
 
 /** How often each device was called. */
 const received = new Map<string, number>();
-const connected: Awaited<ReturnType<typeof connectDevice>>[] = [];
+const connected: Awaited<ReturnType<typeof answerCalls>>[] = [];
 
-/** Connects a device that answers each call. */
-async function answerCalls({ id, token }: Credentials): Promise<void> {
-  const device = await connectDevice({ url: mesh.mqttUrl, id, token }, (topic, payload) => {
-    if (topic !== `${id}/rpc`) return;
-    const call = JSON.parse(payload.toString("utf8"));
-    received.set(id, (received.get(id) ?? 0) + 1);
-    device.publish(`${call.src}/rpc`, JSON.stringify({ id: call.id, result: 1 }));
-  });
-  connected.push(device);
-  await device.subscribeAsync(`${id}/rpc`);
+/** Connects a device that answers each call, and counts them. */
+async function connectAnswering(device: Credentials): Promise<void> {
+  const { id } = device;
+  connected.push(
+    await answerCalls(mesh.mqttUrl, device, () => received.set(id, (received.get(id) ?? 0) + 1)),
+  );
 }
 
 async function post(path: string, status: number): Promise<void> {
@@ -79,7 +75,7 @@ async function storm(killSender: boolean): Promise<number> {
     for (const nth of next) {
       const due = begin + (nth / sleepers.length) * stormMs;
       await sleep(Math.max(0, due - performance.now()));
-      await answerCalls(sleepers[nth] as Credentials);
+      await connectAnswering(sleepers[nth] as Credentials);
     }
   };
   const connecting = Promise.all(Array.from({ length: 20 }, work));
@@ -93,7 +89,7 @@ async function storm(killSender: boolean): Promise<number> {
 }
 
 const calls = (name: string, values: readonly number[]) => ({ name, values });
-await answerCalls(called);
+await connectAnswering(called);
 const quiet = p99(await callMeanwhile(sleep(5_000)));
 for (const killSender of [false, true]) {
   const title = killSender ? "jobs killed, " : "";

@@ -5,9 +5,9 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectDevice } from "@devmesh/simulator/device-connection";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { bridgeUser, connectDirectCaller } from "./device-calls.ts";
 import { loadHttp } from "./http-load.ts";
 import { inTurns, median, p99, report, reportFigures } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
@@ -20,9 +20,8 @@ import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 const forMs = Number(process.argv[2] ?? 3) * 1000;
 const rounds = 5;
 const crowd = 100;
-const params = JSON.stringify({ pin: 12, state: true });
-/** The only user of the broker that may publish to devices and receive their replies. */
-const bridgeUser = "rpc-bridge.devices";
+const echoed = { pin: 12, state: true };
+const params = JSON.stringify(echoed);
 const alone = "p50 alone, ms";
 const crowded = { p50: `p50 of ${crowd} in flight, ms`, p99: `p99 of ${crowd} in flight, ms` };
 const callsPerSecond = `calls/s, ${crowd} in flight`;
@@ -58,26 +57,8 @@ await using express = startPeer(
 );
 const expressUrl = `http://127.0.0.1:${await express.ready}`;
 
-const waiting = new Map<number, () => void>();
-const asker = await connectDevice(
-  { url: mesh.mqttUrl, id: bridgeUser, token: bridgePassword, clientId: "_bench" },
-  (_topic, payload) => waiting.get(JSON.parse(payload.toString("utf8")).id)?.(),
-);
-stack.defer(() => asker.endAsync());
-await asker.subscribeAsync("+/r/bench/rpc");
-let lastId = 0;
-
-function askDirectly(): Promise<void> {
-  const id = ++lastId;
-  const frame = `{"id":${id},"src":"bench-0/r/bench","method":"Echo","params":${params}}`;
-  return new Promise((resolve) => {
-    waiting.set(id, () => {
-      waiting.delete(id);
-      resolve();
-    });
-    asker.publish("bench-0/rpc", frame);
-  });
-}
+const asker = stack.use(await connectDirectCaller(mesh));
+const askDirectly = () => asker.call("bench-0", "Echo", echoed);
 
 /** Latencies of MQTT.js alone. */
 async function loadDirectly(inFlight: number): Promise<readonly number[]> {
