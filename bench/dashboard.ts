@@ -1,7 +1,7 @@
 /**
- * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled, filtered, sorted and changed, and while
- * a chart of 5,000 records is drawn, against a limit of 100 ms a frame. An empty page that works 8 ms in each frame, and the processor time of the longest task,
- * show what the machine adds. `node bench/dashboard.ts [devices]`
+ * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled, filtered, sorted and changed, and a
+ * chart of 5,000 records is drawn, against a limit of 100 ms a frame. An empty page that works 8 ms in each frame, and
+ * the processor time of the longest task, show what the machine adds. `node bench/dashboard.ts [devices]`
  */
 import { launchChromium, type Visit, visitDashboard } from "@devmesh/e2e/src/browser/visit.ts";
 import { enrolDevice } from "@devmesh/e2e/src/tenant.ts";
