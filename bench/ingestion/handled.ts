@@ -10,7 +10,8 @@ export const handlers = {
   records: { service: "data", counter: /^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m },
   shadow: {
     service: "rpc-bridge",
-    counter: /^devmesh_device_messages_total\{(?=[^}]*consumer="rpc-bridge")[^}]*outcome="ok"[^}]*\} (\d+)/m,
+    // Not what its consumer holds: among that are the deltas that the mesh publishes.
+    counter: /^devmesh_device_messages_handled_total\{[^}]*kind="shadowUpdate"[^}]*\} (\d+)/m,
   },
 } as const;
 

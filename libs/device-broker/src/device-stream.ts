@@ -62,9 +62,9 @@ export interface PullDeviceMessagesOptions {
 
 /**
  * Handles what devices published, in stream order, in one replica at a time; another takes over when it leaves or dies
- * ({@link pinMs}). A batch is acknowledged when `handleBatch` resolves and retried when it rejects. Creates the
- * consumer, again after each reconnect, since the broker may be a new one. Resolves after `signal` has aborted and the
- * current batch has ended.
+ * ({@link pinMs}). A batch is acknowledged when `handleBatch` resolves and retried when it rejects; while a full batch
+ * is handled, the next one is pulled. Creates the consumer, again after each reconnect, since the broker may be a new
+ * one. Resolves after `signal` has aborted and the current batch has ended.
  */
 export async function pullDeviceMessages(
   bus: Bus,
@@ -117,13 +117,25 @@ export async function pullDeviceMessages(
       let attempt = 1;
       while (held.length > 0) {
         const next = held.slice(0, batch);
-        if (await handle(bus, durable, next, { streamCreated: pulledFrom, attempt }, handleBatch)) {
+        const bytesLeft = maxBytes - bytesOf(held);
+        const mayPull = held.length === batch && bytesLeft >= largestMessageBytes && puller.isPinned;
+        const ahead = mayPull && puller.pull({ batch, maxBytes: bytesLeft, expiresMs: 0 }, signal);
+        const isHeld = ahead && ahead.then(({ messages }) => held.push(...messages));
+        const isHandled = await handle(
+          bus,
+          durable,
+          next,
+          { streamCreated: pulledFrom, attempt },
+          handleBatch,
+        );
+        await isHeld;
+        if (isHandled) {
           held.splice(0, next.length);
           attempt = 1;
-          continue;
+        } else {
+          // Held instead of rejected, since newer messages must not overtake them.
+          await pause(bus, backOff(attempt++), signal);
         }
-        // Held instead of rejected, since newer messages must not overtake them.
-        await pause(bus, backOff(attempt++), signal);
         if (!signal.aborted && connection === connections && puller.isPinned) continue;
         for (const message of held.splice(0)) message.reject(0);
       }
@@ -177,12 +189,16 @@ async function pullBatch(
 ) {
   const first = await puller.pull({ batch, maxBytes, expiresMs: pollMs, untilAny: true }, signal);
   const missing = batch - first.messages.length;
-  const bytesLeft = maxBytes - first.messages.reduce((sum, { payload }) => sum + payload.length, 0);
+  const bytesLeft = maxBytes - bytesOf(first.messages);
   const isFull = missing === 0 || bytesLeft < largestMessageBytes;
   if (first.messages.length === 0 || isFull || maxWaitMs === 0 || first.failure !== null) return first;
   await pause(bus, maxWaitMs, signal);
   const rest = await puller.pull({ batch: missing, maxBytes: bytesLeft, expiresMs: 0 }, signal);
   return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
+}
+
+function bytesOf(messages: readonly PulledMessage[]): number {
+  return messages.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
 /** Until disposed of, keeps the messages and the pin in this replica. */

@@ -68,8 +68,8 @@ export async function ensureDeviceConsumer(bus: Bus, durable: DeviceConsumer): P
     deliver_policy: DeliverPolicy.All,
     ack_wait: nanos(ackWaitMs),
     max_deliver: -1,
-    // Also the most that can be lost to a batch of a replica that died, for `ack_wait`.
-    max_ack_pending: 1_000,
+    // A batch and the next one; also the most that waits for `ack_wait` when a replica dies.
+    max_ack_pending: 2_000,
     priority_groups: [replicaGroup],
     priority_policy: "pinned_client",
     priority_timeout: nanos(pinMs),

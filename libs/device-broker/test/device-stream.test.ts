@@ -121,6 +121,28 @@ describe("messages of devices", () => {
     await pulling;
   });
 
+  test("of the next batch are pulled while a full one is handled, and come after it where that fails", async () => {
+    await using pump = await broker.device("pump-1");
+    for (let count = 0; count < 6; count++) await pump.publish("db/pump-1/x", String(count), 1);
+    const manager = await streamManager(data);
+    const seen: string[][] = [];
+    const pulling = pull(async (messages) => {
+      seen.push(messages.map(({ payload }) => text(payload)));
+      if (seen.length > 2) return;
+      await eventually(async () => (await manager.consumers.info(mqttStream, "data")).num_ack_pending === 4);
+      if (seen.length === 1) throw new Error("cannot be stored yet");
+    }, 2);
+    await eventually(() => seen.length === 4);
+    expect(seen).toEqual([
+      ["0", "1"],
+      ["0", "1"],
+      ["2", "3"],
+      ["4", "5"],
+    ]);
+    done.abort();
+    await pulling;
+  });
+
   test("that are large come in batches of bounded weight, all of them", async () => {
     await using pump = await broker.device("pump-1");
     const payload = "x".repeat(250_000);

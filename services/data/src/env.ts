@@ -24,7 +24,7 @@ export const DataEnv = ServiceEnv.extend({
   SERIES_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(730),
   /** Bytes of numbers by the hour and by five minutes; beyond it the device that has most loses its oldest hours. */
   SERIES_MAX_BYTES: byteSize.default(5 * 1024 ** 3),
-  /** Messages of one batch; the broker delivers at most 1,000 that are not acknowledged. */
+  /** Messages of one batch. The broker delivers 2,000 that are not acknowledged: those of the next one, too. */
   INGEST_BATCH: wholeNumber(1_000, 1, 1_000),
   /** The longest wait for a batch to fill, in milliseconds. */
   INGEST_WAIT_MS: wholeNumber(50, 1, 10_000),
