@@ -119,8 +119,11 @@ export async function pullDeviceMessages(
         const next = held.slice(0, batch);
         const bytesLeft = maxBytes - bytesOf(held);
         const mayPull = held.length === batch && bytesLeft >= largestMessageBytes && puller.isPinned;
-        const ahead = mayPull && puller.pull({ batch, maxBytes: bytesLeft, expiresMs: 0 }, signal);
-        const isHeld = ahead && ahead.then(({ messages }) => held.push(...messages));
+        const ahead = mayPull
+          ? puller
+              .pull({ batch, maxBytes: bytesLeft, expiresMs: 0 }, signal)
+              .then(({ messages }) => held.push(...messages))
+          : null;
         const isHandled = await handle(
           bus,
           durable,
@@ -128,7 +131,7 @@ export async function pullDeviceMessages(
           { streamCreated: pulledFrom, attempt },
           handleBatch,
         );
-        await isHeld;
+        await ahead;
         if (isHandled) {
           held.splice(0, next.length);
           attempt = 1;

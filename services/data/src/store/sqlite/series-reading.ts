@@ -43,9 +43,12 @@ export interface SeriesReading {
   listSeries(deviceId: string): SeriesOfDevice;
 }
 
-/** Record ids of one part, and spans of five minutes, since one commit writes them. */
+/**
+ * Record ids of one part, and spans of five minutes, since one commit writes them. Beyond so many spans that are filled
+ * at a time, a part ends before a span gets its second number, and each number costs a write.
+ */
 const recordsOfPart = 20_000;
-const spansOfPart = 5_000;
+const spansOfPart = 10_000;
 /** Records that are in the memory together: lists of rows cost a third of what rows cost one by one. */
 const recordsAtATime = 100;
 
