@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
@@ -12,13 +13,22 @@ import type { DataMessage, RecordSelection } from "../src/store/data-store.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 import { describeSeries } from "./series.suite.ts";
 
-/** Opens a store in a new folder. */
-async function open(options: SqliteDataStoreOptions) {
+/** Opens a store in a new folder, whose last record has had the id `lastId`. */
+async function open(options: SqliteDataStoreOptions, lastId = 0) {
   const folder = await tempFolder();
   const path = join(folder.path, "data.db");
   let store = openSqliteDataStore(path, options);
+  if (lastId > 0) {
+    await store.close();
+    const db = new DatabaseSync(path);
+    db.prepare("UPDATE last_record SET id = ?").run(lastId);
+    db.prepare("UPDATE rolled_up SET id = ?").run(lastId);
+    db.close();
+    store = openSqliteDataStore(path, options);
+  }
   return {
     store,
+    firstId: lastId + 1,
     async reopen() {
       await store.close();
       store = openSqliteDataStore(path, options);
@@ -32,17 +42,13 @@ async function open(options: SqliteDataStoreOptions) {
 }
 
 describeDataStore("SQLite", () => open({ readers: 1 }));
-// Small segments, so that each query crosses many of them.
-describeDataStore(
-  "SQLite in small segments",
-  () => open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }),
-  { manyRecords: false },
-);
+/** Small segments, and ids that begin at the end of a block of the indexes: each query crosses many, and its end. */
+const openSmall = () =>
+  open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }, 2 ** 15 - 20);
+describeDataStore("SQLite in small segments", openSmall, { manyRecords: false });
 
 describeSeries("SQLite", () => open({ readers: 2 }));
-describeSeries("SQLite in small segments", () =>
-  open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }),
-);
+describeSeries("SQLite in small segments", openSmall);
 
 function message(deviceId: string, text: string): DataMessage {
   return {

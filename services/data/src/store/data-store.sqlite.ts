@@ -154,14 +154,14 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       sql.refuse.run(deviceId);
       fresh.forget(deviceId);
     }),
-    deleteRecordsOf: written((deviceId, limit) => records.remove("recordsOf", deviceId, limit)),
+    deleteRecordsOf: written((deviceId, limit) => records.removeOf(deviceId, limit)),
     finishPurge: written((deviceId) => void sql.finishPurge.run(deviceId)),
     async unfinishedPurges() {
       return sql.unfinishedPurges.all().map((row) => String(row.device_id));
     },
     admitDevice: written((deviceId, moment) => void sql.admit.run(moment, deviceId)),
     forgetAdmissions: written((moment) => void sql.forgetAdmissions.run(moment)),
-    deleteExpired: written((moment, limit) => records.remove("recordsBefore", moment, limit)),
+    deleteExpired: written((moment, limit) => records.removeBefore(moment, limit)),
     deleteHeaviest: written((limit, aboveBytes) => {
       // One segment at a time: its search table, which the weights leave out, may free more than they say.
       const enough = Math.min(size().bytes - aboveBytes, segmentBounds.segmentBytes);

@@ -1,22 +1,37 @@
 import type { SQLInputValue, StatementSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { dataRecord, type RecordSelection } from "../data-store.ts";
-import type { TopicPattern } from "../topic-filter.ts";
-import { type Segment, searchTable } from "./schema.ts";
+import { type TopicPattern, topicsOf } from "../topic-filter.ts";
+import { type BlockRange, blockInSql, blocksBetween, type Segment, searchTable } from "./schema.ts";
 import { isWithin, type SegmentPart } from "./segment-part.ts";
 
 /** A device with fewer records in a segment is read through; otherwise the search table is used. */
 const fewRecords = 2_000;
-/** A topic filter with at most so many matches is answered from the index of topics. */
-const fewMatches = 20_000;
 /** Matches of one look-up. */
 const readAhead = 1_000;
+/** Ids from an index that are compared with all conditions by one statement. */
+const candidatesAtATime = 2_000;
 /** A trigram is common when so many records of a segment have it. */
 const commonTrigram = 512;
 /** More trigrams do not make a search more precise. */
 const maxTrigrams = 24;
 
 type Parameters = Record<string, SQLInputValue>;
+
+/** A condition on the second column of an index by blocks. */
+interface IndexKeys {
+  readonly where: string;
+  readonly parameters: Parameters;
+}
+
+/** An index by blocks, and what of it has the matches. */
+interface BlockIndex {
+  readonly name: "records_by_device" | "records_by_topic";
+  /** Without a record in common: an index is not used for conditions with `OR`. */
+  readonly keys: readonly IndexKeys[];
+  /** Whether it has the ids of a block in their order. */
+  readonly isSorted: boolean;
+}
 
 /** Where to look, as SQL: the tables with the index to use, and its conditions. */
 interface Access {
@@ -27,6 +42,13 @@ interface Access {
   readonly parameters: Parameters;
 }
 
+/** Ids, both inclusive, and how to look for matches among them. */
+interface SearchedIds {
+  readonly access: Access;
+  readonly low: number;
+  readonly high: number;
+}
+
 /**
  * One selection as SQL. The access path is chosen for each segment; what it finds is always verified, for which the
  * connection needs the SQL function `topic_matches`.
@@ -35,14 +57,14 @@ export class RecordSearch {
   readonly order: "asc" | "desc";
   readonly #prepared: (sql: string) => StatementSync;
   readonly #selection: RecordSelection;
-  readonly #pattern: TopicPattern | null;
   readonly #conditions: readonly string[];
   readonly #parameters: Parameters;
   /** Trigrams of all matches; none when the filter is absent or too short. */
   readonly #trigrams: readonly string[];
   #chosen: { readonly segment: number; readonly query: string } | null = null;
-  /** Ids of all records in the pattern's range, ascending, when these are few. */
-  readonly #candidates: readonly number[] | null;
+  readonly #index: BlockIndex | null;
+  /** What the index found last in a block, ascending. */
+  #found: { readonly block: number; readonly ids: readonly number[] } | null = null;
 
   constructor(
     prepared: (sql: string) => StatementSync,
@@ -51,19 +73,27 @@ export class RecordSearch {
   ) {
     this.#prepared = prepared;
     this.#selection = selection;
-    this.#pattern = pattern;
     this.order = selection.order;
     const { conditions, parameters } = conditionsOf(selection, pattern);
     this.#conditions = conditions;
     this.#parameters = parameters;
     this.#trigrams = trigramsOf(selection.filter ?? "");
-    this.#candidates = pattern?.range ? this.#findCandidates(pattern) : null;
+    this.#index = indexOf(selection, pattern);
   }
 
   /** How many records of the part match, counted up to `most`. */
   count(part: SegmentPart, most: number): number {
     if (part.whole && this.#holdsAll(part.segment)) return Math.min(part.segment.records, most);
-    const { sql, parameters } = this.#select(this.#access(part), part);
+    let records = 0;
+    for (const ids of this.#searched(part, "asc")) {
+      records += this.#countOf(ids, most - records);
+      if (records >= most) break;
+    }
+    return records;
+  }
+
+  #countOf(ids: SearchedIds, most: number): number {
+    const { sql, parameters } = this.#select(ids);
     const counted = this.#prepared(`SELECT count(*) AS records FROM (${sql} LIMIT :most)`);
     return Number(counted.get({ ...parameters, most })?.records);
   }
@@ -98,31 +128,67 @@ export class RecordSearch {
 
   /** Ids first, so that a sort does not load payloads. */
   #ids(part: SegmentPart, order: "asc" | "desc", limit: number, offset: number): number[] {
-    const access = this.#access(part);
-    const { sql, parameters } = this.#select(access, part);
-    const statement = this.#prepared(`${sql} ORDER BY ${access.id} ${order} LIMIT :limit OFFSET :offset`);
-    return statement.all({ ...parameters, limit, offset }).map((row) => Number(row.id));
+    const ids: number[] = [];
+    let toSkip = offset;
+    for (const searched of this.#searched(part, order)) {
+      const isOnly = searched.low === part.low && searched.high === part.high;
+      const skipped = toSkip === 0 || isOnly ? toSkip : this.#countOf(searched, toSkip);
+      if (skipped === toSkip) {
+        const { sql, parameters } = this.#select(searched);
+        const { id } = searched.access;
+        const statement = this.#prepared(`${sql} ORDER BY ${id} ${order} LIMIT :limit OFFSET :offset`);
+        const rows = statement.all({ ...parameters, limit: limit - ids.length, offset: toSkip });
+        ids.push(...rows.map((row) => Number(row.id)));
+        if (ids.length === limit) break;
+      }
+      toSkip -= skipped;
+    }
+    return ids;
   }
 
-  #select(access: Access, part: SegmentPart) {
+  #select({ access, low, high }: SearchedIds) {
     const where = [...access.where, ...this.#conditions].join(" AND ");
     return {
       sql: `SELECT ${access.id} AS id FROM ${access.from} WHERE ${where}`,
-      parameters: { ...this.#parameters, ...access.parameters, low: part.low, high: part.high },
+      parameters: { ...this.#parameters, ...access.parameters, low, high },
     };
   }
 
-  #access(part: SegmentPart): Access {
-    if (this.#candidates !== null) return this.#throughCandidates(this.#candidates, part);
-    const narrow = this.#throughIndex();
-    if (this.#trigrams.length === 0 || !part.segment.searchable) return narrow ?? everything;
-    if (narrow !== null && this.#isShort(narrow, part)) return narrow;
-    const table = searchTable(part.segment.number);
+  /** The part in that order: whole, or by the blocks of an index. */
+  *#searched(part: SegmentPart, order: "asc" | "desc"): Generator<SearchedIds> {
+    const { low, high } = part;
+    const index = this.#index;
+    const isIndexed = this.#trigrams.length > 0 && part.segment.searchable;
+    if (index !== null && (!isIndexed || this.#isShort(index, part))) {
+      for (const range of blocksBetween(low, high, order)) {
+        if (index.isSorted) yield { ...range, access: throughIndex(index, range) };
+        else yield* this.#candidates(index, range, order);
+      }
+    } else yield { low, high, access: isIndexed ? this.#throughSearchTable(part) : everything };
+  }
+
+  /** The ids of a block that an index has in another order, some at a time. */
+  *#candidates(
+    index: BlockIndex,
+    { block, low, high }: BlockRange,
+    order: "asc" | "desc",
+  ): Generator<SearchedIds> {
+    const ids = this.#idsIn(index, block).filter((id) => id >= low && id <= high);
+    if (order === "desc") ids.reverse();
+    for (let at = 0; at < ids.length; at += candidatesAtATime) {
+      const some = ids.slice(at, at + candidatesAtATime);
+      const ends = [some[0] ?? low, some.at(-1) ?? high];
+      yield { low: Math.min(...ends), high: Math.max(...ends), access: throughIds(some) };
+    }
+  }
+
+  #throughSearchTable({ segment: { number } }: SegmentPart): Access {
+    const table = searchTable(number);
     return {
       id: "s.rowid",
       from: `${table} AS s CROSS JOIN records AS r ON r.id = s.rowid`,
       where: [`${table} MATCH :trigrams`, "s.rowid BETWEEN :low AND :high"],
-      parameters: { trigrams: this.#searchQuery(part.segment.number) },
+      parameters: { trigrams: this.#searchQuery(number) },
     };
   }
 
@@ -143,50 +209,29 @@ export class RecordSearch {
     return query;
   }
 
-  #throughIndex(): Access | null {
-    const where = ["r.id BETWEEN :low AND :high"];
-    if (this.#pattern?.exact && this.#pattern.range === null) {
-      return { id: "r.id", from: "records AS r INDEXED BY records_by_topic", where, parameters: {} };
-    }
-    if (this.#selection.deviceId === undefined) return null;
-    return { id: "r.id", from: "records AS r INDEXED BY records_by_device", where, parameters: {} };
-  }
-
-  #throughCandidates(candidates: readonly number[], { low, high }: SegmentPart): Access {
-    const ids = candidates.filter((id) => id >= low && id <= high);
-    return {
-      id: "r.id",
-      from: "json_each(:ids) AS c CROSS JOIN records AS r ON r.id = c.value",
-      where: ["r.id BETWEEN :low AND :high"],
-      parameters: { ids: JSON.stringify(ids) },
-    };
-  }
-
   /** Whether the index alone finds few records of the part. */
-  #isShort(access: Access, { low, high }: SegmentPart): boolean {
-    const topic = this.#pattern?.exact && this.#pattern.range === null ? this.#pattern.exact : null;
-    const condition = topic === null ? "r.device_id = :key" : "r.topic = :key";
-    const row = this.#prepared(
-      `SELECT count(*) AS records FROM (SELECT 1 FROM ${access.from} WHERE ${condition} AND r.id BETWEEN :low AND :high LIMIT :few)`,
-    ).get({ key: topic ?? this.#selection.deviceId ?? "", low, high, few: fewRecords });
-    return Number(row?.records) < fewRecords;
+  #isShort({ name, keys }: BlockIndex, { low, high }: SegmentPart): boolean {
+    let records = 0;
+    for (const { where, parameters } of keys) {
+      const counted = this.#prepared(`
+        SELECT count(*) AS records FROM (SELECT 1 FROM records AS r INDEXED BY ${name}
+          WHERE ${blockInSql("r.id")} = :block AND ${where} AND r.id BETWEEN :low AND :high LIMIT :few)`);
+      for (const range of blocksBetween(low, high, "asc"))
+        records += Number(counted.get({ ...parameters, ...range, few: fewRecords })?.records);
+    }
+    return records < fewRecords;
   }
 
-  #findCandidates({ exact, range }: TopicPattern): readonly number[] | null {
-    if (range === null) return null;
-    const inRange = this.#prepared(
-      "SELECT id FROM records INDEXED BY records_by_topic WHERE topic >= ? AND topic < ? LIMIT ?",
-    ).all(range.from, range.to, fewMatches + 1);
-    if (inRange.length > fewMatches) return null;
-    const equal =
-      exact === null
-        ? []
-        : this.#prepared("SELECT id FROM records INDEXED BY records_by_topic WHERE topic = ? LIMIT ?").all(
-            exact,
-            fewMatches + 1,
-          );
-    if (inRange.length + equal.length > fewMatches) return null;
-    return [...inRange, ...equal].map((row) => Number(row.id)).sort((a, b) => a - b);
+  #idsIn({ name, keys }: BlockIndex, block: number): readonly number[] {
+    if (this.#found?.block !== block) {
+      const found = keys.flatMap(({ where, parameters }) =>
+        this.#prepared(
+          `SELECT r.id FROM records AS r INDEXED BY ${name} WHERE ${blockInSql("r.id")} = :block AND ${where}`,
+        ).all({ ...parameters, block }),
+      );
+      this.#found = { block, ids: found.map(({ id }) => Number(id)).sort((a, b) => a - b) };
+    }
+    return this.#found.ids;
   }
 
   /** Whether all of the segment matches. */
@@ -202,6 +247,42 @@ const everything: Access = {
   where: ["r.id BETWEEN :low AND :high"],
   parameters: {},
 };
+
+/** The index that has few records beside the matches, if one has. */
+function indexOf({ deviceId }: RecordSelection, pattern: TopicPattern | null): BlockIndex | null {
+  if (deviceId === undefined) return null;
+  if (pattern === null || pattern.range?.from === topicsOf(deviceId).from) {
+    const keys = [{ where: "r.device_id = :key", parameters: { key: deviceId } }];
+    return { name: "records_by_device", keys, isSorted: true };
+  }
+  const { exact, range } = pattern;
+  const keys: IndexKeys[] = [];
+  if (exact !== null) keys.push({ where: "r.topic = :key", parameters: { key: exact } });
+  if (range !== null)
+    keys.push({
+      where: "r.topic >= :from AND r.topic < :to",
+      parameters: { from: range.from, to: range.to },
+    });
+  return { name: "records_by_topic", keys, isSorted: range === null };
+}
+
+function throughIndex({ name }: BlockIndex, { block }: BlockRange): Access {
+  return {
+    id: "r.id",
+    from: `records AS r INDEXED BY ${name}`,
+    where: [`${blockInSql("r.id")} = :block`, "r.id BETWEEN :low AND :high"],
+    parameters: { block },
+  };
+}
+
+function throughIds(ids: readonly number[]): Access {
+  return {
+    id: "r.id",
+    from: "json_each(:ids) AS c CROSS JOIN records AS r ON r.id = c.value",
+    where: ["r.id BETWEEN :low AND :high"],
+    parameters: { ids: JSON.stringify(ids) },
+  };
+}
 
 function conditionsOf({ deviceId, filter, since, until }: RecordSelection, pattern: TopicPattern | null) {
   const conditions: string[] = [];

@@ -3,7 +3,15 @@ import { inTransaction } from "@devmesh/store/sqlite";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
 import { chooseHeaviestFirst, type Removal, type WeighedRecord } from "../heaviest-first.ts";
 import { weightInSql, weightOf } from "../record-weight.ts";
-import { createSearchTable, readSegments, type Segment, searchTable } from "./schema.ts";
+import {
+  blockInSql,
+  blocksBetween,
+  createSearchTable,
+  readSegments,
+  type Segment,
+  searchTable,
+  tailOf,
+} from "./schema.ts";
 
 /** How many records are in a segment, and how many at most without a search table. */
 export interface SegmentBounds {
@@ -27,9 +35,6 @@ interface Fullness {
   readonly appended: number;
   readonly bytes: number;
 }
-
-/** Which records go: `recordsOf` (device, limit), `recordsBefore` (Unix ms, limit). */
-type Selected = "recordsOf" | "recordsBefore";
 
 /**
  * Adds records to segments and deletes them, each in one transaction, on the store's only connection for writing.
@@ -128,8 +133,8 @@ export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
   }
 
   /**
-   * Indexes and weighs a tail, in the segment before it or, where that is full, as a segment. Thousands of records in
-   * one statement cost the index half of what they cost one by one.
+   * Indexes and weighs a tail and lists its topics, in the segment before it or, where that is full, as a segment.
+   * Thousands of records in one statement cost the index half of what they cost one by one.
    */
   function settle({ segment: ended, weights }: Tail): void {
     const before = readSegments(db).findLast(({ number }) => number < ended.number);
@@ -142,6 +147,7 @@ export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
       INSERT INTO ${searchTable(segment.number)} (rowid, topic, text)
       SELECT id, topic, iif(is_text = 1, CAST(payload AS TEXT), '') FROM records WHERE id BETWEEN ? AND ?
     `).run(ended.first_id, ended.last_id);
+    sql.listTopics.run(ended.first_id, ended.last_id);
     save(segment);
     for (const [deviceId, weight] of weights) sql.addBytes.run(deviceId, weight);
   }
@@ -152,10 +158,43 @@ export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
     sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, given, kept, searchable, number);
   }
 
+  /** Lists, for the topics whose newest record was deleted, the newest that is left. */
+  function listAgain(deleted: readonly Record<string, unknown>[]): void {
+    const ids = new Set(deleted.map(({ id }) => id));
+    const oldest = sql.bounds.get()?.low;
+    for (const topic of new Set(deleted.map((row) => String(row.topic)))) {
+      const newest = sql.newestOf.get(topic)?.newest;
+      if (!ids.has(newest)) continue;
+      const left = oldest === null ? null : newestBefore(topic, Number(oldest), Number(newest));
+      if (left === null) sql.dropTopic.run(topic);
+      else sql.setNewest.run(left, topic);
+    }
+  }
+
+  function newestBefore(topic: string, oldest: number, id: number): number | null {
+    for (const { block } of blocksBetween(oldest, id, "desc")) {
+      const row = sql.newestIn.get(block, topic);
+      if (row !== undefined) return Number(row.id);
+    }
+    return null;
+  }
+
+  /** Records of a device after an id, in the order of their ids. */
+  function recordsOf(deviceId: string, after: number, most: number): WeighedRecord[] {
+    const found: WeighedRecord[] = [];
+    const { low, high } = sql.bounds.get() ?? {};
+    for (const range of blocksBetween(Math.max(Number(low), after + 1), Number(high), "asc")) {
+      if (found.length === most) break;
+      const rows = sql.recordsOf.all(range.block, deviceId, range.low, most - found.length);
+      found.push(...rows.map(weighed));
+    }
+    return found;
+  }
+
   /** Deletes the records, updates the counts of devices and segments, and drops empty segments. */
   function remove(records: readonly WeighedRecord[]): number {
     if (records.length === 0) return 0;
-    sql.deleteAll.run(JSON.stringify(records.map(({ id }) => id)));
+    listAgain(sql.deleteAll.all(JSON.stringify(records.map(({ id }) => id))));
     const weights = new Map<string, number>();
     for (const { deviceId, weight } of records) weights.set(deviceId, (weights.get(deviceId) ?? 0) + weight);
     for (const [deviceId, weight] of weights) sql.addBytes.run(deviceId, -weight);
@@ -184,7 +223,7 @@ export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
     const oldestOf = (deviceId: string) => {
       let records = ahead.get(deviceId);
       if (records === undefined || records.length === 0) {
-        records = sql.oldestOf.all(deviceId, readTo.get(deviceId) ?? 0).map(weighed);
+        records = recordsOf(deviceId, readTo.get(deviceId) ?? 0, oldestBatchSize);
         ahead.set(deviceId, records);
         readTo.set(deviceId, records.at(-1)?.id ?? Number.MAX_SAFE_INTEGER);
       }
@@ -204,9 +243,11 @@ export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
 
   return {
     append,
-    /** Deletes records and returns how many. */
-    remove: (selected: Selected, ...parameters: (string | number)[]) =>
-      removing(() => sql[selected].all(...parameters).map(weighed)),
+    /** Deletes the oldest records of a device and returns how many. */
+    removeOf: (deviceId: string, limit: number) => removing(() => recordsOf(deviceId, 0, limit)),
+    /** Deletes records from before `moment`, Unix milliseconds, and returns how many. */
+    removeBefore: (moment: number, limit: number) =>
+      removing(() => sql.recordsBefore.all(moment, limit).map(weighed)),
     /** Deletes the oldest records of the devices that weigh most and returns how many. */
     removeHeaviest: (removal: Removal) => removing(() => chooseHeaviest(removal)),
   };
@@ -243,22 +284,31 @@ function prepareStatements(db: DatabaseSync) {
       INSERT INTO stored_bytes VALUES (?, ?) ON CONFLICT (device_id) DO UPDATE SET bytes = bytes + excluded.bytes`),
     forgetEmpty: db.prepare("DELETE FROM stored_bytes WHERE bytes <= 0"),
     heaviest: db.prepare("SELECT device_id, bytes FROM stored_bytes ORDER BY bytes DESC LIMIT ?"),
-    oldestOf: db.prepare(`
+    recordsOf: db.prepare(`
       SELECT id, device_id, ${weightInSql} AS weight FROM records INDEXED BY records_by_device
-      WHERE device_id = ? AND id > ? ORDER BY id LIMIT ${oldestBatchSize}`),
-    recordsOf: db.prepare(
-      `SELECT id, device_id, ${weightInSql} AS weight FROM records WHERE device_id = ? ORDER BY id LIMIT ?`,
-    ),
+      WHERE ${blockInSql("id")} = ? AND device_id = ? AND id >= ? ORDER BY id LIMIT ?`),
     recordsBefore: db.prepare(`
       SELECT id, device_id, ${weightInSql} AS weight FROM records WHERE timestamp < ? ORDER BY timestamp LIMIT ?`),
-    deleteAll: db.prepare("DELETE FROM records WHERE id IN (SELECT value FROM json_each(?))"),
+    deleteAll: db.prepare(
+      "DELETE FROM records WHERE id IN (SELECT value FROM json_each(?)) RETURNING id, topic",
+    ),
+    bounds: db.prepare("SELECT (SELECT min(id) FROM records) AS low, (SELECT max(id) FROM records) AS high"),
+    listTopics: db.prepare(`
+      INSERT INTO topics SELECT topic, max(id) FROM records WHERE id BETWEEN ? AND ? GROUP BY topic
+      ON CONFLICT (topic) DO UPDATE SET newest = excluded.newest`),
+    newestOf: db.prepare("SELECT newest FROM topics WHERE topic = ?"),
+    newestIn: db.prepare(`
+      SELECT id FROM records INDEXED BY records_by_topic
+      WHERE ${blockInSql("id")} = ? AND topic = ? ORDER BY id DESC LIMIT 1`),
+    setNewest: db.prepare("UPDATE topics SET newest = ? WHERE topic = ?"),
+    dropTopic: db.prepare("DELETE FROM topics WHERE topic = ?"),
   };
 }
 
 /** The newest segment, unless it has been settled. */
 function readTail(db: DatabaseSync): Tail | null {
-  const segment = readSegments(db).at(-1);
-  if (segment === undefined || segment.given > 0) return null;
+  const segment = tailOf(readSegments(db));
+  if (segment === null) return null;
   const rows = db
     .prepare(`SELECT device_id, sum(${weightInSql}) AS weight FROM records WHERE id >= ? GROUP BY device_id`)
     .all(segment.first_id);

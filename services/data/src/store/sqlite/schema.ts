@@ -87,7 +87,48 @@ export const migrations: readonly Migration[] = [
   CREATE TABLE rolled_up (only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL, buckets INTEGER NOT NULL) STRICT;
   INSERT INTO rolled_up VALUES (1, 0, 0);
   `,
+  // By blocks of ids (`blockOf`), so that a batch of many devices writes few pages.
+  `
+  DROP INDEX records_by_device;
+  DROP INDEX records_by_topic;
+  CREATE INDEX records_by_device ON records (id >> 15, device_id, id);
+  CREATE INDEX records_by_topic ON records (id >> 15, topic, id);
+
+  -- The newest record of each topic, without those of the newest segment.
+  CREATE TABLE topics (topic TEXT PRIMARY KEY, newest INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO topics SELECT topic, max(id) FROM records GROUP BY topic;
+  `,
 ];
+
+/** Record ids of one block in the indexes by device and by topic. */
+const idsOfBlock = 2 ** 15;
+
+/** The block of a record id in SQL, as the indexes have it. */
+export function blockInSql(id: string): string {
+  return `${id} >> 15`;
+}
+
+/** The block of a record id. */
+function blockOf(id: number): number {
+  return Math.floor(id / idsOfBlock);
+}
+
+/** Ids that lie in one block, both inclusive. */
+export interface BlockRange {
+  readonly block: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The ids from `low` to `high`, both inclusive, block by block in that order. */
+export function* blocksBetween(low: number, high: number, order: "asc" | "desc"): Generator<BlockRange> {
+  const [first, last] = [blockOf(low), blockOf(high)];
+  for (let nth = 0; nth <= last - first; nth++) {
+    const block = order === "asc" ? first + nth : last - nth;
+    const begin = block * idsOfBlock;
+    yield { block, low: Math.max(low, begin), high: Math.min(high, begin + idsOfBlock - 1) };
+  }
+}
 
 /**
  * A cache for the ends of all indexes, which each batch touches (64 MB), and fewer checkpoints. The wait for a lock is
@@ -125,6 +166,12 @@ export function readSegments(db: DatabaseSync): Segment[] {
     .prepare("SELECT * FROM segments ORDER BY number")
     .all()
     .map((row) => ({ ...(row as unknown as Segment), searchable: row.searchable === 1 }));
+}
+
+/** The newest segment, unless it has been settled: its records are in no search table and no list. */
+export function tailOf(segments: readonly Segment[]): Segment | null {
+  const last = segments.at(-1);
+  return last === undefined || last.given > 0 ? null : last;
 }
 
 export function searchTable(segment: number): string {

@@ -11,6 +11,7 @@ import {
 import { type SeriesTotals, SpanTotals, totalsOf } from "../../numbers/totals.ts";
 import type { SeriesOfDevice, SpansQuery } from "../series-store.ts";
 import { inOneState } from "./one-state.ts";
+import { blockInSql, blocksBetween } from "./schema.ts";
 
 /** A series of a part, and how many of the part's buckets are its own. */
 export interface PartSeries extends SeriesKey {
@@ -105,7 +106,7 @@ export function createSeriesReading(db: DatabaseSync): SeriesReading {
     if (source === "records") {
       let looked = 0;
       for (const { first_id, last_id } of sql.segmentsWithin.all(from, until))
-        for (const row of sql.recordsBetween.iterate(topic, Number(first_id), Number(last_id))) {
+        for (const row of recordsOn(topic, Number(first_id), Number(last_id))) {
           if (++looked > maxRecords) return null;
           add(row);
         }
@@ -116,8 +117,14 @@ export function createSeriesReading(db: DatabaseSync): SeriesReading {
       for (const row of sql.buckets.iterate(series, bucketWidths[source], from, until))
         spans.add(Number(row.start), totalsIn(row));
     else if (Number(sql.countOf.get(deviceId)?.series) >= maxSeriesOfDevice) return spans.spans;
-    for (const row of sql.recordsOnTopic.iterate(topic, Number(sql.rolledUp.get()?.id))) add(row);
+    const rolledUp = Number(sql.rolledUp.get()?.id);
+    for (const row of recordsOn(topic, rolledUp + 1, Number(sql.lastId.get()?.id))) add(row);
     return spans.spans;
+  }
+
+  function* recordsOn(topic: string, low: number, high: number) {
+    for (const range of blocksBetween(low, high, "asc"))
+      yield* sql.recordsOn.iterate(range.block, topic, range.low, range.high);
   }
 
   return {
@@ -176,12 +183,9 @@ function prepareStatements(db: DatabaseSync) {
         `SELECT ${columns} FROM records WHERE id > ? AND id <= ? AND is_text = 1 ORDER BY id LIMIT ?`,
       ),
     ),
-    recordsOnTopic: db.prepare(
-      `SELECT ${columns} FROM records INDEXED BY records_by_topic WHERE topic = ? AND id > ? AND is_text = 1 ORDER BY id`,
-    ),
-    recordsBetween: db.prepare(
-      `SELECT ${columns} FROM records INDEXED BY records_by_topic WHERE topic = ? AND id BETWEEN ? AND ? AND is_text = 1 ORDER BY id`,
-    ),
+    recordsOn: db.prepare(`
+      SELECT ${columns} FROM records INDEXED BY records_by_topic
+      WHERE ${blockInSql("id")} = ? AND topic = ? AND id BETWEEN ? AND ? AND is_text = 1 ORDER BY id`),
     segmentsWithin: db.prepare(
       "SELECT first_id, last_id FROM segments WHERE latest >= ? AND earliest < ? ORDER BY number",
     ),
