@@ -32,6 +32,7 @@ const byName: Readonly<Record<string, string>> = {
   alerts: "",
   series: "30",
   "series-memory": "",
+  "shadow-updates": "950",
   strangers: "30",
   webhooks: "1000",
   "unit-costs": "1000",
