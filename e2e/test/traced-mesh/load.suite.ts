@@ -5,7 +5,7 @@ import type { TestMesh } from "@devmesh/testkit/mesh";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { RestClient } from "../../src/rest-client.ts";
-import { asMaster, enrolDevice } from "../../src/tenant.ts";
+import { asMaster, type EnrolledDevice, enrolDevices } from "../../src/tenant.ts";
 
 /** Calls, shadows and data of many devices at the same time: nothing lost, doubled, mixed up or complained about. */
 export function load(shared: () => TestMesh): void {
@@ -28,8 +28,9 @@ export function load(shared: () => TestMesh): void {
     });
 
     /** A device that echoes calls, with its id, and reports what is desired. */
-    async function connectEcho(id: string): Promise<MqttDevice> {
-      const device = await (await enrolDevice(mesh, id)).connect();
+    async function connectEcho(enrolled: EnrolledDevice): Promise<void> {
+      const { id } = enrolled;
+      const device = await enrolled.connect();
       devices.push(device);
       await device.answerRpc(({ params }) => ({ result: { id, params } }));
       device.client.on("message", (topic, payload) => {
@@ -41,7 +42,6 @@ export function load(shared: () => TestMesh): void {
         });
       });
       await device.subscribe(`${id}/shadow/delta`, 1);
-      return device;
     }
 
     /** All records after one, page by page. */
@@ -58,7 +58,7 @@ export function load(shared: () => TestMesh): void {
 
     test("50 devices publish, are called and follow their shadows at once", async () => {
       const [last] = (await master.get("data?skip=-1")).json;
-      await Promise.all(ids.map(connectEcho));
+      await Promise.all((await enrolDevices(mesh, ids)).map(connectEcho));
       const publishing = devices.flatMap((device) =>
         upTo(messagesEach).map((nth) => device.publish(`db/${device.id}/n`, String(nth), 1)),
       );
