@@ -1,5 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
+import { availableParallelism, loadavg } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { readTestOutcome } from "./test-results.ts";
 import { reasonOf, type TestRun } from "./test-run.ts";
@@ -81,6 +83,9 @@ export interface EndToEndRun {
 const endToEndWorkers = 3;
 const packagesBeside = 3;
 
+/** Load of the last minute, for each core, beyond which no package starts beside another: requests would time out. */
+const mostLoad = 4;
+
 /** Jest workers of a package beside `e2e`, by default one: more for suites that mostly wait for the service's times. */
 const workersOf: Readonly<Record<string, number>> = {
   "@devmesh/jobs": 3,
@@ -106,16 +111,28 @@ export async function runPackageSuites(
   const long = packages.find(({ name }) => name === endToEnd);
   const rank = ({ name }: Package) => longest.indexOf(name) + 1 || longest.length + 1;
   const queue = packages.filter((one) => one !== long).sort((one, other) => rank(one) - rank(other));
+  let running = 0;
+  const runNext = async (next: Package, workers: number) => {
+    running++;
+    const ran = await runSuites(run, next, { workers, leftOut });
+    running--;
+    return ran;
+  };
+  const isBusy = () => (loadavg()[0] ?? 0) > mostLoad * availableParallelism();
+  const take = async () => {
+    while (queue.length > 0 && running > 0 && isBusy()) await sleep(5_000);
+    return queue.shift();
+  };
   const work = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    for (let next = await take(); next !== undefined; next = await take()) {
       // The check of a client makes the types that its suites make, too.
       if (next.directory.startsWith("clients/")) await checks;
-      await runSuites(run, next, { workers: workersOf[next.name] ?? 1, leftOut });
+      await runNext(next, workersOf[next.name] ?? 1);
     }
   };
   const first = async () => {
     if (long !== undefined) {
-      const ran = await runSuites(run, long, { workers: endToEndWorkers, leftOut });
+      const ran = await runNext(long, endToEndWorkers);
       await afterwards({ directory: long.directory, ran });
     }
     await Promise.all(Array.from({ length: endToEndWorkers }, work));
