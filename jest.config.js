@@ -26,7 +26,7 @@ export default {
   },
   testMatch: ["<rootDir>/**/*.test.{ts,tsx}"],
   // Above what a test waits for one thing, which says more when it fails (tools/testkit/src/eventually.ts).
-  testTimeout: 90_000,
+  testTimeout: 180_000,
   // Of a package that runs alone: suites wait more than they compute, so that three keep two cores busy.
   maxWorkers: 3,
   testSequencer: resolve(import.meta.dirname, "tools/testkit/src/longest-first.mjs"),

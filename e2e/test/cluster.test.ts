@@ -251,9 +251,7 @@ test("one server is killed under load, then another: nothing acknowledged is los
   const ids = Array.from({ length: 12 }, (_, nth) => `sender-${nth}`);
   const senders = (await Promise.all(ids.map(enrol))).map((login) => startSender(login, listeners));
   try {
-    await eventually(() => senders.every(({ acknowledged }) => acknowledged.size > 100), {
-      withinMs: 30_000,
-    });
+    await eventually(() => senders.every(({ acknowledged }) => acknowledged.size > 100));
     const first = await cluster.leaderOf("DEVICES", "$MQTT_msgs");
     await surviveLossOf(first, senders, 1);
     // The leader has taken over from the first one, which is back and stores what it missed.
@@ -271,7 +269,7 @@ test("one server is killed under load, then another: nothing acknowledged is los
         const have = new Set(numbers);
         return [...sender.acknowledged].every((number) => have.has(number)) ? numbers : null;
       },
-      { withinMs: 60_000, everyMs: 500 },
+      { everyMs: 500 },
     );
     expect(new Set(stored).size).toBe(stored.length);
   }
@@ -310,16 +308,13 @@ test("without two of three servers nothing is acknowledged and readiness says so
         again.closed().then(() => false),
       ]);
     },
-    { withinMs: 60_000, everyMs: 500 },
+    { everyMs: 500 },
   );
-  await eventually(
-    async () => {
-      const { json } = await master.get("data?device_id=patient");
-      const messages = json.map(({ message }: { message: string }) => message);
-      return messages.includes("before") && messages.includes("after");
-    },
-    { withinMs: 30_000 },
-  );
+  await eventually(async () => {
+    const { json } = await master.get("data?device_id=patient");
+    const messages = json.map(({ message }: { message: string }) => message);
+    return messages.includes("before") && messages.includes("after");
+  });
   await eventually(async () => (await readiness("data")) === 200 && (await readiness("rpc-bridge")) === 200);
   await others[1]?.restart();
   await cluster.caughtUp();

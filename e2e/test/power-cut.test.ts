@@ -139,7 +139,6 @@ async function cutOnce(
   const cutAfterMs = 4_000 + Math.random() * 1_000;
   await eventually(
     () => acknowledged.size > 1_000 && created.size > 3 && performance.now() - begin > cutAfterMs,
-    { withinMs: 60_000 },
   );
   const processes = await processesOf(mesh);
   const cutAt = performance.now();
@@ -169,7 +168,7 @@ async function cutOnce(
       expect((await asMaster(recovered).get("mesh")).json.queues.data).toBe(0);
       return await stored(recovered, topic);
     },
-    { withinMs: 60_000, everyMs: 250 },
+    { everyMs: 250 },
   );
   expect(new Set(kept).size).toBe(kept.length);
   const keptNumbers = new Set(kept);

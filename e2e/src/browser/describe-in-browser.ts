@@ -15,7 +15,7 @@ export function describeInBrowser(title: string, suite: (browser: () => Browser)
     let browser: Browser | undefined;
     beforeAll(async () => {
       browser = await launchChromium(executablePath);
-    }, 60_000);
+    }, 120_000);
     // A suite's own hooks are added later, so they run before this one.
     afterAll(async () => await browser?.close(), 60_000);
     suite(() => browser ?? absent());

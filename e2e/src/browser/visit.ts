@@ -1,3 +1,4 @@
+import { defaultPatienceMs } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import {
   type Browser,
@@ -7,9 +8,6 @@ import {
   type Page,
 } from "playwright-core";
 import { type PageErrors, watchPageErrors } from "./page-errors.ts";
-
-/** Longest wait for one thing in the browser, in milliseconds. */
-const TIMEOUT_MS = 20_000;
 
 /** A visit of the dashboard in a fresh browser context. */
 export interface Visit extends AsyncDisposable {
@@ -49,7 +47,7 @@ export async function visitDashboard(
     ...options,
   });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: url });
-  context.setDefaultTimeout(TIMEOUT_MS);
+  context.setDefaultTimeout(defaultPatienceMs);
   const pageErrors = await watchPageErrors(context, url);
   const page = await context.newPage();
   const heading = (name?: string) =>

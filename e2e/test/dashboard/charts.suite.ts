@@ -19,7 +19,7 @@ export function longCharts(browser: () => Browser, shared: () => TestMesh): void
       visit = await visitDashboard(browser(), shared());
       await visit.page.goto("/");
       await visit.signIn(shared().masterKey);
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       await visit?.[Symbol.asyncDispose]();
       await asMaster(shared()).delete("devices/tank");

@@ -208,7 +208,7 @@ export function workForDevices(browser: () => Browser, shared: () => TestMesh): 
         await page.getByRole("progressbar", { name: "Transfer to lobby-lamp" }).waitFor();
         await page.getByRole("list", { name: "Stages of the update" }).waitFor();
         expect(await seriousViolations(page)).toEqual([]);
-        await page.getByText("done", { exact: true }).waitFor({ timeout: 60_000 });
+        await page.getByText("done", { exact: true }).waitFor();
         const devices = page.getByRole("table", { name: "Devices of the job" });
         await devices.getByRole("row", { name: /lobby-lamp.*succeeded/ }).waitFor();
         await visit.goTo("Firmware");

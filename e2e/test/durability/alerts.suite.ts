@@ -5,8 +5,6 @@ import { beforeAll, describe, expect, test } from "@jest/globals";
 import type { RestClient } from "../../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
 
-/** Cores may be busy. */
-const patience = { withinMs: 60_000, everyMs: 100 };
 const hostile = "<img src=x onerror=alert(1)>";
 
 /** Alerts of a whole mesh with the SMTP server `post`. */
@@ -69,7 +67,7 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
       await eventually(async () => {
         await device.publish("db/freezer-1/celsius", "-12.5", 1);
         return (await alertsOf(rule)).length === 1;
-      }, patience);
+      });
       const { content } = await post().awaitMail(({ to }) => to.includes("bob@alerts.example.com"), 60_000);
       expect(content.subject).toMatch(/^Firing: rule, Cellar freezer-1 .*\(freezer-1\)$/);
       for (const part of ["celsius > -15", "Value: -12.5"]) expect(content.text).toContain(part);
@@ -79,7 +77,7 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
       const { json, headers } = await master.get("alerts?state=firing&limit=1");
       expect(Number(headers.get("total-count"))).toBeGreaterThanOrEqual(json.length);
       await device.publish("db/freezer-1/celsius", "-20", 1);
-      await eventually(async () => (await alertsOf(rule, "&state=cleared")).length === 1, patience);
+      await eventually(async () => (await alertsOf(rule, "&state=cleared")).length === 1);
       await master.delete(`rules/${rule.id}`);
     }, 180_000);
 
@@ -87,19 +85,18 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
       const often = await createRule({ when: { kind: "event", name: "online", count: 1, within: "PT10M" } });
       const lazy = await createRule({ when: { kind: "not_taken", longer_than: "PT10S" } });
       await using _ = await (freezers[1] as EnrolledDevice).connect();
-      await eventually(
-        async () => (await alertsOf(often)).some(({ device_id }) => device_id === "freezer-2"),
-        patience,
+      await eventually(async () =>
+        (await alertsOf(often)).some(({ device_id }) => device_id === "freezer-2"),
       );
       await master.post("devices/freezer-3", { shadow: { state: { desired: { on: true } } } });
-      await eventually(async () => (await alertsOf(lazy)).length === 1, patience);
+      await eventually(async () => (await alertsOf(lazy)).length === 1);
       expect((await master.post("rules/try", { name: "try", where, when: lazy.when })).json).toMatchObject({
         devices: 3,
         matching: 1,
         firings: [{ device_id: "freezer-3", until: null }],
       });
       await master.post("devices/freezer-3", { shadow: { state: { reported: { on: true } } } });
-      await eventually(async () => (await alertsOf(lazy, "&state=cleared")).length === 1, patience);
+      await eventually(async () => (await alertsOf(lazy, "&state=cleared")).length === 1);
       for (const { id } of [often, lazy]) await master.delete(`rules/${id}`);
     }, 240_000);
 
@@ -112,7 +109,7 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
         when: { kind: "shadow", pointer: "/tags/limit", is: "!=", than: "x" },
         notify,
       });
-      await eventually(async () => (await alertsOf(rule)).length === 3, patience);
+      await eventually(async () => (await alertsOf(rule)).length === 3);
       const list = await master.get("silences");
       expect([list.headers.get("total-count"), list.json[0]?.id]).toEqual(["1", id]);
       // Another channel, which is not slower, gets its mail meanwhile.

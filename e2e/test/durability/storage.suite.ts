@@ -44,17 +44,13 @@ export function storageFills(shared: () => TestMesh): void {
     expect(sender.logins).toBe(1);
 
     await mesh.kill("data", "SIGCONT");
-    await eventually(
-      async () => {
-        const { json } = await asMaster(mesh).get("data?device_id=beside&limit=5000");
-        const stored: string[] = json.map(({ message }: { message: string }) => message);
-        return (
-          stored.length === sender.acknowledged.size &&
-          stored.every((n) => sender.acknowledged.has(Number(n)))
-        );
-      },
-      { withinMs: 60_000 },
-    );
+    await eventually(async () => {
+      const { json } = await asMaster(mesh).get("data?device_id=beside&limit=5000");
+      const stored: string[] = json.map(({ message }: { message: string }) => message);
+      return (
+        stored.length === sender.acknowledged.size && stored.every((n) => sender.acknowledged.has(Number(n)))
+      );
+    });
     notifications.leave();
   }, 180_000);
 }

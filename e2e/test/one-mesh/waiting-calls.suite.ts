@@ -106,7 +106,7 @@ export function waitingCalls(shared: () => TestMesh): void {
         state: "cancelled",
         reason: "device_deleted",
       });
-      const reborn = await eventually(() => enrolDevice(mesh, "phoenix"), { withinMs: 60_000 });
+      const reborn = await eventually(() => enrolDevice(mesh, "phoenix"));
       await using device = await reborn.connect();
       await device.answerRpc(() => ({ result: 1 }));
       const next = await master.post("devices/phoenix/rpc/Echo?wait=PT1H");

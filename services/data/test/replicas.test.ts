@@ -147,7 +147,7 @@ describeOverMongodb("the service over MongoDB", (mongodb) => {
       await eventually(() => published.acknowledged > before + 100);
 
       proxy.restore();
-      await eventually(async () => (await statusOf(service)) === 200, { withinMs: 30_000 });
+      await eventually(async () => (await statusOf(service)) === 200);
       const acknowledged = await published.stop();
       expectCounting(await storedOf("pump", acknowledged), acknowledged);
       await device.leave();

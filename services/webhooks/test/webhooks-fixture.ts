@@ -344,13 +344,10 @@ export async function openWebhooks(storeUrl?: string) {
         },
         /** Moves the clock on, a step at a time, until the check holds. */
         until: <T>(check: () => T | Promise<T>, stepMs = 250) =>
-          eventually(
-            async () => {
-              await clock.advance(stepMs);
-              return await check();
-            },
-            { withinMs: 60_000 },
-          ),
+          eventually(async () => {
+            await clock.advance(stepMs);
+            return await check();
+          }),
         [Symbol.asyncDispose]: stop,
       };
     },

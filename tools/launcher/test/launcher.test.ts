@@ -156,7 +156,6 @@ describe("a mesh that is up", () => {
       await eventually(() => mesh.output().includes(`${part} is ready again.`));
       expect(mesh.output()).toContain(`${part} was killed (SIGKILL); it is started again ${waits[part]}.`);
       await eventually(async () => (await mesh.http("/api/v2/devices")).status === 200, {
-        withinMs: 30_000,
         everyMs: 200,
       });
     }
@@ -200,9 +199,6 @@ describe("a mesh that is up", () => {
       });
       await eventually(
         async () => (await other.http("/api/v2/data?filter=db/demo-weather/")).json.length > 0,
-        {
-          withinMs: 20_000,
-        },
       );
     }, 150_000);
 
@@ -295,7 +291,6 @@ describe("nothing is left running", () => {
       mesh.process.kill("SIGKILL");
       await mesh.ended();
       await eventually(async () => (await processesThatName(mesh.dataDir)).length === 0, {
-        withinMs: 30_000,
         everyMs: 200,
       });
     },
@@ -304,7 +299,6 @@ describe("nothing is left running", () => {
   test("after Ctrl-C in the middle of a start", async () => {
     await using mesh = await launchMesh({ through: "run.mjs" });
     await eventually(() => existsSync(join(mesh.dataDir, "logs", "keys.log")), {
-      withinMs: 30_000,
       everyMs: 1,
     });
     mesh.process.kill("SIGINT");

@@ -108,7 +108,7 @@ describe("beside a mesh that runs without its mailer", () => {
   test("npm run fleet connects devices that answer, follow their shadows and publish, leaves at Ctrl-C and removes what it made", async () => {
     await mesh.http("/api/v2/devices", { body: { id: "yard-0009", name: "a device of the user" } });
     const fleet = command("fleet", ["--devices", "6", "--prefix", "yard"], mesh.dataDir);
-    await eventually(() => /^6 of 6 connected, /m.test(fleet.output()), { withinMs: 60_000 });
+    await eventually(() => /^6 of 6 connected, /m.test(fleet.output()));
     await eventually(async () => (await devicesInYard("?online=true")).length === 6);
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
     const meter = (await mesh.http("/api/v2/devices/yard-0003")).json;
@@ -150,7 +150,7 @@ describe("beside a mesh that runs without its mailer", () => {
     const fleet = command("fleet", ["--devices", "8", "--flaky", "--seed", "7"], mesh.dataDir);
     const struck =
       /8 of 8 connected, .*; [1-9]\d* connections dropped, [1-9]\d* garbage, 0 calls answered badly/;
-    await eventually(() => struck.test(fleet.output()), { withinMs: 60_000 });
+    await eventually(() => struck.test(fleet.output()));
     expect(await fleet.end()).toBe(0);
     expect((await mesh.http("/api/v2/devices")).status).toBe(200);
   });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Default for the longest wait of a test for one thing, in milliseconds: machines that run tests are busy. */
-export const defaultPatienceMs = 30_000;
+export const defaultPatienceMs = 60_000;
 
 /** Bounds of {@link eventually}, in milliseconds. */
 export interface Patience {

@@ -58,7 +58,7 @@ export async function startMqttProxy(
     if (hasEnded(running.child)) throw new Error(`haproxy ended:\n${running.output()}`);
     return await isListening(opsPort);
   };
-  await eventually(isUp, { withinMs: 30_000 }).catch(async (error) => {
+  await eventually(isUp).catch(async (error) => {
     await running.end("SIGKILL");
     throw error;
   });
