@@ -94,8 +94,8 @@ const workersOf: Readonly<Record<string, number>> = {
 };
 
 /**
- * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute; until
- * `checks`, which compute, has resolved, a package less runs. `afterwards` follows `e2e`, if that is among them, beside
+ * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute; one runs
+ * beside `e2e` until `checks`, which compute, has resolved. `afterwards` follows `e2e`, if that is among them, beside
  * the packages that are left.
  */
 export async function runPackageSuites(
@@ -137,8 +137,8 @@ export async function runPackageSuites(
     }
     await Promise.all(Array.from({ length: endToEndWorkers }, work));
   };
-  const beside = Array.from({ length: packagesBeside - 1 }, work);
-  await Promise.all([first(), checks.then(work), ...beside]);
+  const afterChecks = Array.from({ length: packagesBeside - 1 }, () => checks.then(work));
+  await Promise.all([first(), work(), ...afterChecks]);
 }
 
 interface SuiteOptions {
