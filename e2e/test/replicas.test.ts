@@ -255,5 +255,5 @@ describeOverMongodb("two of every service", () => {
         (await asMaster(mesh).get("data?limit=5000&skip=-5000&filter=db/bell/rings")).json.length ===
         Math.min(published, 5_000),
     );
-  }, 240_000);
+  }, 480_000);
 });

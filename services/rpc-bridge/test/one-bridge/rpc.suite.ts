@@ -321,16 +321,18 @@ export function deviceCalls(shared: SharedBridge): void {
         const device = await connect("pump");
         await device.subscribe("pump/rpc");
         const calls = Array.from({ length: 200 }, (_, n) =>
-          shared.mesh.call({ device_id: "pump", params: { n } }),
+          shared.mesh.call({ device_id: "pump", params: { n }, timeout_ms: 60_000 }),
         );
         await eventually(() => device.messages.length === 200);
         const frames = device.messages.map(
           ({ payload }) => JSON.parse(payload) as CallFrame & { params: { n: number } },
         );
         expect(new Set(frames.map(({ id }) => id)).size).toBe(200);
-        for (const { id, src, params } of frames.toReversed()) {
-          await device.publish(`${src}/rpc`, { id, result: `answer ${params.n}` });
-        }
+        await Promise.all(
+          frames
+            .toReversed()
+            .map(({ id, src, params }) => device.publish(`${src}/rpc`, { id, result: `answer ${params.n}` })),
+        );
         expect(await Promise.all(calls)).toEqual(calls.map((_, n) => `answer ${n}`));
       });
 
