@@ -137,7 +137,7 @@ describeOverStores("interrupted updates of firmware", (start) => {
     await sleep(3_000);
     expect(pump.count("OTA.Begin")).toBe(begun);
     expect(await only(id)).toMatchObject({ state: "queued", attempts: 1 });
-    await mesh.changeJob(id, { state: "running" });
+    await eventually(() => mesh.changeJob(id, { state: "running" }));
     await becomes(id, { state: "succeeded", attempts: 2 });
   });
 });
