@@ -41,7 +41,7 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
         notify: [await createChannel("ann@alerts.example.com")],
         note: `Call ${hostile}`,
       });
-      const { content } = await post().awaitMail(({ to }) => to.includes("ann@alerts.example.com"), 60_000);
+      const { content } = await post().awaitMail(({ to }) => to.includes("ann@alerts.example.com"));
       const { subject, text = "", html = "" } = content;
       expect(subject).toMatch(/^3 alerts: Limit/);
       for (const body of [text, html]) {
@@ -68,7 +68,7 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
         await device.publish("db/freezer-1/celsius", "-12.5", 1);
         return (await alertsOf(rule)).length === 1;
       });
-      const { content } = await post().awaitMail(({ to }) => to.includes("bob@alerts.example.com"), 60_000);
+      const { content } = await post().awaitMail(({ to }) => to.includes("bob@alerts.example.com"));
       expect(content.subject).toMatch(/^Firing: rule, Cellar freezer-1 .*\(freezer-1\)$/);
       for (const part of ["celsius > -15", "Value: -12.5"]) expect(content.text).toContain(part);
       expect((await master.get("alerts/summary")).json.rules).toContainEqual(
@@ -120,10 +120,10 @@ export function alerts(shared: () => TestMesh, post: () => SmtpSink): void {
       });
       await enrolDevice(shared(), "lamp-of-alerts");
       await master.post("devices/lamp-of-alerts", { shadow: { tags: { limit: "y" } } });
-      await post().awaitMail((mail) => mail.to.includes("eve@alerts.example.com"), 60_000);
+      await post().awaitMail((mail) => mail.to.includes("eve@alerts.example.com"));
       expect(post().mails.filter((mail) => mail.to.includes(to))).toEqual([]);
       expect((await master.delete(`silences/${id}`)).status).toBe(204);
-      const { content } = await post().awaitMail((mail) => mail.to.includes(to), 60_000);
+      const { content } = await post().awaitMail((mail) => mail.to.includes(to));
       expect(content.subject).toBe("3 alerts: rule");
       for (const one of [rule, open]) await master.delete(`rules/${one.id}`);
     }, 240_000);
