@@ -54,7 +54,7 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
   await outbox.ensure();
   const guard = createGuard({ allowed: env.WEBHOOK_ALLOW_NETWORKS });
   const secrets = createSecrets(env.WEBHOOK_KEY);
-  const sender = createSender(guard, clock);
+  const sender = createSender({ guard, clock });
   const events = createCloudEvents(`${env.PUBLIC_URL.replace(/\/+$/, "")}/api/v2`);
   const metrics = createWebhooksMetrics(kit.registry, outbox, store);
   const upkeep = createUpkeep({ store, outbox, events, metrics, clock, log });

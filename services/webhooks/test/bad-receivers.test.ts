@@ -67,3 +67,29 @@ test("a receiver that is slow, down, picky or endless costs a healthy one nothin
   const grown = (await service.metric("process_resident_memory_bytes")) - before;
   expect(grown).toBeLessThan(150 * 1024 * 1024);
 });
+
+test("a receiver that answers 101 silences neither its events nor its records, and a stop waits for nothing", async () => {
+  await using mesh = await openWebhooks();
+  let requests = 0;
+  await using upgrading = await serveBadly(({ socket }) => {
+    requests++;
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+  });
+  const service = await mesh.start();
+  const { url } = upgrading;
+  const create = (events: "offline" | "data") => mesh.client.createWebhook({ url, events: [events] }, call());
+  const [ofEvents, ofRecords] = [await create("offline"), await create("data")];
+  await eventually(() => mesh.followed.has("all"));
+  const record = { id: 1, device_id: "pump", topic: "db/pump/t", message: "m1" };
+  mesh.records.push({ ...record, timestamp: now() });
+  // More than a webhook sends at a time.
+  for (let number = 0; number < 9; number++)
+    await mesh.deviceEvents.offline({ id: `d${number}`, timestamp: now() });
+  await eventually(() => requests >= 9 + 2);
+  for (const { id } of [ofEvents, ofRecords])
+    await eventually(async () => {
+      const { state } = await mesh.client.readWebhook({ id }, call());
+      return state.last_failure?.status === 101 && state.last_failure.error === "status 101";
+    });
+  expect([await service.end(), service.output()]).toEqual([0, expect.not.stringContaining("too long")]);
+});

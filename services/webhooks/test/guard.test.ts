@@ -103,7 +103,7 @@ describe("a request", () => {
     });
     let answer = "127.0.0.1";
     const guard = createGuard({ allowed: loopback, lookup: async () => [{ address: answer, family: 4 }] });
-    const sender = createSender(guard, systemClock);
+    const sender = createSender({ guard, clock: systemClock });
     const url = `http://receiver.example:${server.port}/`;
     expect(await sender.send(post(url), never)).toMatchObject({ status: 200, error: null });
     answer = "192.168.0.1";
@@ -129,7 +129,7 @@ describe("a request", () => {
         write();
       }
     });
-    const sender = createSender(createGuard({ allowed: loopback }), systemClock);
+    const sender = createSender({ guard: createGuard({ allowed: loopback }), clock: systemClock });
     const base = `http://127.0.0.1:${server.port}`;
     expect(await sender.send(post(`${base}/redirect`), never)).toMatchObject({
       status: 302,
@@ -141,7 +141,7 @@ describe("a request", () => {
   });
 
   test("says why there was none, in words that are not the receiver's", async () => {
-    const sender = createSender(createGuard({ allowed: loopback }), systemClock);
+    const sender = createSender({ guard: createGuard({ allowed: loopback }), clock: systemClock });
     expect(await sender.send(post("http://127.0.0.1:1/"), never)).toEqual({
       status: null,
       error: "ECONNREFUSED",

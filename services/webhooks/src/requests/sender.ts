@@ -2,13 +2,15 @@ import http from "node:http";
 import https from "node:https";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { untilAborted } from "@devmesh/service-kit/rpc/context";
 import { AddressRefused, type Guard, hostOf } from "./guard.ts";
 
 /** How long a connection and the whole answer may take, in milliseconds. */
-const connectMs = 5_000;
-const answerMs = 15_000;
+const defaultTimes = { connectMs: 5_000, answerMs: 15_000 };
 /** Bytes of an answer that are read; none is kept. */
 const maxAnswerBytes = 16 * 1024;
+/** Answers 1xx before the real one. */
+const maxInterimAnswers = 32;
 /** How long a connection is kept for another request, in milliseconds. */
 const idleMs = 4_000;
 /** Connections to one host that wait for another request. */
@@ -36,7 +38,19 @@ export interface RequestSender {
   close(): void;
 }
 
-export function createSender(guard: Guard, clock: Pick<Clock, "now">): RequestSender {
+/** A kept connection that was closed before the answer: the receiver may have closed it before the request came. */
+class KeptConnectionClosed extends Error {
+  override readonly name = "KeptConnectionClosed";
+}
+
+export interface SenderOptions {
+  readonly guard: Guard;
+  readonly clock: Pick<Clock, "now">;
+  /** In milliseconds. */
+  readonly times?: { readonly connectMs: number; readonly answerMs: number };
+}
+
+export function createSender({ guard, clock, times = defaultTimes }: SenderOptions): RequestSender {
   // A connection belongs to one name and port, and its address was checked when it was made.
   const lookup: LookupFunction = (host, options, callback) => {
     guard.resolve(host).then(
@@ -49,8 +63,9 @@ export function createSender(guard: Guard, clock: Pick<Clock, "now">): RequestSe
     );
   };
   // Lanes bound the requests of each webhook; a bound for a host would let a slow one hold up another of that host.
-  const kept = { keepAlive: true, maxFreeSockets, timeout: idleMs };
-  const agents = { "http:": new http.Agent(kept), "https:": new https.Agent(kept) };
+  const keeping = { keepAlive: true, maxFreeSockets, timeout: idleMs };
+  const kept: Agents = { "http:": new http.Agent(keeping), "https:": new https.Agent(keeping) };
+  const fresh: Agents = { "http:": new http.Agent(), "https:": new https.Agent() };
 
   async function assertAllowed(url: URL): Promise<void> {
     const reason = guard.refuse(url.href);
@@ -61,77 +76,127 @@ export function createSender(guard: Guard, clock: Pick<Clock, "now">): RequestSe
       throw new AddressRefused("plain HTTP is not allowed to this host");
   }
 
-  function request(url: URL, { body, headers }: OutgoingRequest, signal: AbortSignal): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      const isPlain = url.protocol === "http:";
-      const asked = (isPlain ? http : https).request(url, {
-        method: "POST",
-        agent: agents[isPlain ? "http:" : "https:"],
-        lookup,
-        signal,
-        headers: {
-          "User-Agent": "Devmesh-Webhooks",
-          ...headers,
-          "Content-Length": Buffer.byteLength(body),
-        },
-      });
-      const connecting = setTimeout(() => asked.destroy(new Error("no connection in 5 s")), connectMs);
-      asked.once("socket", (socket) => {
-        const connected = () => clearTimeout(connecting);
-        if (socket.connecting) socket.once(isPlain ? "connect" : "secureConnect", connected);
-        else connected();
-      });
-      asked.once("error", (error) => {
-        clearTimeout(connecting);
-        reject(error);
-      });
-      asked.once("response", (response) => {
-        const status = response.statusCode ?? 0;
-        const outcome = (): Outcome => ({
-          status,
-          error: status >= 200 && status < 300 ? null : `status ${status}`,
-          retryAfterMs: retryAfter(response.headers["retry-after"], clock.now().getTime()),
-        });
-        let bytes = 0;
-        response.on("data", (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes <= maxAnswerBytes) return;
-          response.destroy();
-          resolve(outcome());
-        });
-        response.once("end", () => resolve(outcome()));
-        response.once("error", reject);
-      });
-      asked.end(body);
+  /** Ends with `signal` at the latest: Node's client has ends that it reports by `close` alone, or by no event. */
+  async function request(
+    url: URL,
+    { body, headers }: OutgoingRequest,
+    { agents, signal }: { readonly agents: Agents; readonly signal: AbortSignal },
+  ): Promise<Outcome> {
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+    const protocol = url.protocol === "http:" ? "http:" : "https:";
+    const asked = (protocol === "http:" ? http : https).request(url, {
+      method: "POST",
+      agent: agents[protocol],
+      lookup,
+      headers: {
+        "User-Agent": "Devmesh-Webhooks",
+        ...headers,
+        "Content-Length": Buffer.byteLength(body),
+      },
     });
+    const outcomeOf = ({ statusCode: status = 0, headers }: http.IncomingMessage): Outcome => ({
+      status,
+      error: status >= 200 && status < 300 ? null : `status ${status}`,
+      retryAfterMs: retryAfter(headers["retry-after"], clock.now().getTime()),
+    });
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort);
+    if (signal.aborted) onAbort();
+    const late = new Error(`no connection in ${times.connectMs / 1_000} s`);
+    const connecting = setTimeout(() => reject(late), times.connectMs);
+    asked.once("socket", (socket) => {
+      const connected = () => clearTimeout(connecting);
+      if (socket.connecting) socket.once(protocol === "http:" ? "connect" : "secureConnect", connected);
+      else connected();
+    });
+    let answered = false;
+    const fail = (error: Error) =>
+      reject(asked.reusedSocket && !answered && isClosing(error) ? new KeptConnectionClosed() : error);
+    asked.on("error", fail);
+    asked.once("close", () => {
+      if (!answered) fail(connectionClosed());
+    });
+    let interim = 0;
+    asked.on("information", () => {
+      if (++interim > maxInterimAnswers) reject(new Error(`more than ${maxInterimAnswers} answers 1xx`));
+    });
+    asked.once("upgrade", (response, socket) => {
+      answered = true;
+      socket.destroy();
+      resolve(outcomeOf(response));
+    });
+    asked.once("response", (response) => {
+      answered = true;
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes <= maxAnswerBytes) return;
+        resolve(outcomeOf(response));
+        response.destroy();
+      });
+      response.once("end", () => resolve(outcomeOf(response)));
+      response.on("error", reject);
+      response.once("close", () => reject(connectionClosed()));
+    });
+    asked.end(body);
+    try {
+      return await promise;
+    } catch (error) {
+      asked.destroy();
+      throw error;
+    } finally {
+      clearTimeout(connecting);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** A request on a kept connection that was closed is repeated at once, on a fresh one. */
+  async function deliver(url: URL, outgoing: OutgoingRequest, signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await request(url, outgoing, { agents: kept, signal });
+    } catch (error) {
+      if (!(error instanceof KeptConnectionClosed)) throw error;
+      return await request(url, outgoing, { agents: fresh, signal });
+    }
   }
 
   return {
     async send(outgoing, ended) {
-      const timeout = AbortSignal.timeout(answerMs);
+      const timeout = AbortSignal.timeout(times.answerMs);
       const signal = AbortSignal.any([timeout, ended]);
       try {
         const url = new URL(outgoing.url);
-        await Promise.race([
-          assertAllowed(url),
-          new Promise<never>((_, reject) =>
-            signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
-          ),
-        ]);
-        return await request(url, outgoing, signal);
+        await untilAborted(signal, () => assertAllowed(url));
+        return await deliver(url, outgoing, signal);
       } catch (error) {
-        return { status: null, error: inWords(error, timeout), retryAfterMs: null };
+        const reason = timeout.aborted
+          ? `no end of the answer in ${times.answerMs / 1_000} s`
+          : inWords(error);
+        return { status: null, error: reason, retryAfterMs: null };
       }
     },
     close() {
-      for (const agent of Object.values(agents)) agent.destroy();
+      for (const agent of [...Object.values(kept), ...Object.values(fresh)]) agent.destroy();
     },
   };
 }
 
+/** An agent for each protocol. */
+interface Agents {
+  readonly "http:": http.Agent;
+  readonly "https:": https.Agent;
+}
+
+function connectionClosed(): Error {
+  return Object.assign(new Error("the connection was closed"), { code: "ECONNRESET" });
+}
+
+function isClosing({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ECONNRESET" || code === "EPIPE";
+}
+
 /** Codes of Node and OpenSSL are no text of the receiver. */
-function inWords(error: unknown, timeout: AbortSignal): string {
-  if (timeout.aborted) return "no end of the answer in 15 s";
+function inWords(error: unknown): string {
   if (error instanceof AddressRefused) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   return code === undefined ? message : code;
