@@ -120,6 +120,7 @@ export const startAlerts: StartService<typeof mesh.alerts, AlertsEnv> = async (p
   async function removeOld(): Promise<void> {
     const before = clock.now().getTime() - keptMs;
     if (leads()) await rules.removeEnded(clock.now().getTime() - silenceKeptMs, life.signal);
+    if (leads()) await rules.correctCounts(life.signal);
     if (leads()) await testSlots.prune(clock.now().getTime() - testWindowMs, life.signal);
     while (leads() && (await alerts.removeCleared(before, batchSize, life.signal)) === batchSize);
   }

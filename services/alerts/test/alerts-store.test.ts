@@ -12,7 +12,7 @@ import { type AlertConditions, StaleChange, type StoredAlert } from "../src/stor
 import { openMongoAlertsStore } from "../src/store/alerts-store.mongodb.ts";
 import { openSqliteAlertsStore } from "../src/store/alerts-store.sqlite.ts";
 import type { AlertsStore } from "../src/store/alerts-store.ts";
-import type { StoredRule } from "../src/store/rule-store.ts";
+import type { StoredChannel, StoredRule, StoredSilence } from "../src/store/rule-store.ts";
 
 const { signal } = new AbortController();
 const newId = createIdSource(systemClock);
@@ -65,6 +65,16 @@ function newAlert(more: Partial<StoredAlert> = {}): StoredAlert {
   };
 }
 
+function newChannel(more: { readonly id?: string } = {}): StoredChannel {
+  const sending = { created_at: 1, sent_at: 0, storms: {}, revision: 1 };
+  return { id: newId(), kind: "mail", name: "on call", to: ["a@b.example"], ...sending, ...more };
+}
+
+function newSilence(more: Partial<StoredSilence> = {}): StoredSilence {
+  const where = { shadow: [{ pointer: "/tags/$a.b", is: 1 }] };
+  return { id: newId(), where, rule_ids: null, from: 1, until: 5, note: null, created_at: 1, ...more };
+}
+
 /** `open` opens the store of the test, which closes it. */
 function describeAlertsStore(open: () => Promise<AlertsStore>): void {
   let store: AlertsStore;
@@ -93,17 +103,28 @@ function describeAlertsStore(open: () => Promise<AlertsStore>): void {
     ]).toEqual([true, false]);
   });
 
+  test("of what many insert at the same time, as much is stored as there may be", async () => {
+    const { rules } = store;
+    const many = <T>(insert: (id: string) => Promise<T>) =>
+      Promise.all(Array.from({ length: 20 }, () => insert(newId())));
+    const insertRule = (id: string) => rules.insertRule(newRule({ id }), 3, signal);
+    const insertChannel = (id: string) => rules.insertChannel(newChannel({ id }), 3, signal);
+    const insertSilence = (id: string) => rules.insertSilence(newSilence({ id }), 3, signal);
+    const inserted = [await many(insertRule), await many(insertChannel), await many(insertSilence)];
+    expect(inserted.map((some) => some.filter(Boolean).length)).toEqual([3, 3, 3]);
+    expect(await rules.count(signal)).toEqual({ rules: 3, channels: 3, silences: 3 });
+    // What is removed gives its place back.
+    for (const { id } of await rules.listRules({ limit: 2 }, signal)) await rules.removeRule(id, signal);
+    for (const { id } of await rules.listChannels({ limit: 2 }, signal))
+      await rules.removeChannel(id, signal);
+    await rules.removeEnded(6, signal);
+    const again = [await many(insertRule), await many(insertChannel), await many(insertSilence)];
+    expect(again.map((some) => some.filter(Boolean).length)).toEqual([2, 2, 3]);
+    await rules.correctCounts(signal);
+  });
+
   test("channels are kept up to a number, and know when they were sent something", async () => {
-    const channel = {
-      id: newId(),
-      kind: "mail" as const,
-      name: "on call",
-      to: ["a@b.example"],
-      created_at: 1,
-      sent_at: 0,
-      storms: {},
-      revision: 1,
-    };
+    const channel = newChannel();
     expect(await store.rules.insertChannel(channel, 1, signal)).toBe(true);
     expect(await store.rules.insertChannel({ ...channel, id: newId() }, 1, signal)).toBe(false);
     const sent = { sent_at: 5, storms: { "rule-1": 5 } };
@@ -119,16 +140,8 @@ function describeAlertsStore(open: () => Promise<AlertsStore>): void {
   });
 
   test("silences are kept up to a number, and removed once they ended", async () => {
-    const silence = (until: number) => ({
-      id: newId(),
-      where: { shadow: [{ pointer: "/tags/$a.b", is: 1 }] },
-      rule_ids: null,
-      from: 1,
-      until,
-      note: null,
-      created_at: 1,
-    });
-    const [one, two, three] = [silence(5), silence(9), silence(9)] as const;
+    const silences = [5, 9, 9].map((until) => newSilence({ until }));
+    const [one, two, three] = silences as [StoredSilence, StoredSilence, StoredSilence];
     const inserted = [];
     for (const each of [one, two, three]) inserted.push(await store.rules.insertSilence(each, 2, signal));
     expect(inserted).toEqual([true, true, false]);
@@ -157,7 +170,7 @@ function describeAlertsStore(open: () => Promise<AlertsStore>): void {
     const rule = newRule();
     const mail = { kind: "mail" as const, name: "on call", to: ["a@b.example"] };
     const channel = { ...mail, id: newId(), created_at: 1, sent_at: 0, storms: {}, revision: 1 };
-    const silence = { id: newId(), where: {}, rule_ids: null, from: 1, until: 5, note: null, created_at: 1 };
+    const silence = newSilence();
     const steps = [
       ["rules", () => store.rules.insertRule(rule, 9, signal)],
       ["rules", () => store.rules.insertRule(newRule(), 9, signal)],

@@ -204,6 +204,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     repeat(sweeps.endOverdue, { everyMs: overdueEveryMs, ...whileRunning }),
     repeat(sweeps.removeEnded, { everyMs: removeEveryMs, ...whileRunning }),
     repeat(removeBrokenUploads, { everyMs: removeBrokenEveryMs, ...whileRunning }),
+    repeat(correctCounts, { everyMs: removeEveryMs, ...whileRunning }),
     repeat(runner.tick, { everyMs: jobsEveryMs, ...whileRunning }),
     repeat(runner.work, { everyMs: jobsEveryMs, ...whileRunning }),
     repeat(shadows.send, { everyMs: jobsEveryMs, ...whileRunning }),
@@ -215,6 +216,10 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
 
   async function removeBrokenUploads(): Promise<void> {
     if (leads()) await firmware.removeBroken(life.signal);
+  }
+  async function correctCounts(): Promise<void> {
+    if (leads())
+      await Promise.all([store.correctJobCounts(life.signal), firmwareStore.correctCounts(life.signal)]);
   }
 
   function jobChanged(job: StoredJob): void {

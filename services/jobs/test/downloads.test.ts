@@ -40,6 +40,7 @@ beforeEach(async () => {
       },
       ...{ created_at: 1, created_by: { kind: "master", key_id: "k" }, content: "upload" },
     },
+    9,
     signal,
   );
 });

@@ -256,8 +256,9 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
         const ended = ofJob("fan", 0.6, { state: "failed", ended_at: 1_000 });
         await store.insertOfJob([ended], signal);
         expect(await store.removeEnded(5_000, 10, signal)).toBe(0);
-        const job = { ...newJob(), settled: true, state: "done" as const, ended_at: 1_000 };
+        const job = newJob();
         await store.insertJob(job, { open: 10, continuous: 10 }, signal);
+        await store.changeJob({ ...job, settled: true, state: "done", ended_at: 1_000, revision: 2 }, signal);
         expect(await store.listOldJobs(1_000, 10, signal)).toEqual([]);
         expect(await store.listOldJobs(1_001, 10, signal)).toEqual([job.id]);
         await store.insertOfJob([newExecution("pump", { job_id: job.id })], signal);
@@ -294,6 +295,27 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
         await store.changeJob({ ...first, settled: true, ended_at: 5, revision: 2 }, signal);
         expect(await store.insertJob(newJob(), most, signal)).toBe(true);
         expect((await store.listOpenJobs(signal)).map(({ id }) => id)).not.toContain(first.id);
+      });
+
+      test("no more are open, or continuous, where many are created at the same time", async () => {
+        const insertMany = async () => {
+          const jobs = Array.from({ length: 20 }, (_, at) => ({ ...newJob(), continuous: at % 2 === 0 }));
+          const stored = await Promise.all(jobs.map((job) => store.insertJob(job, most, signal)));
+          return jobs.filter((_, at) => stored[at]);
+        };
+        const first = await insertMany();
+        expect(first.length).toBe(3);
+        expect(first.filter(({ continuous }) => continuous).length).toBeLessThanOrEqual(1);
+        for (const job of first) {
+          const settled = { ...job, settled: true, ended_at: 5, revision: 2 };
+          // The second one changes nothing, and gives no place back.
+          expect(await store.changeJob(settled, signal)).toBe(true);
+          expect(await store.changeJob(settled, signal)).toBe(false);
+        }
+        const second = await insertMany();
+        expect(second.length).toBe(3);
+        expect(second.filter(({ continuous }) => continuous).length).toBeLessThanOrEqual(1);
+        await store.correctJobCounts(signal);
       });
 
       test("they are listed newest first, by state and in pages", async () => {

@@ -10,6 +10,10 @@ const { signal } = new AbortController();
 
 let made = 0;
 
+/** More firmware and bytes than a test stores. */
+const most = 1_000;
+const maxBytes = 10_000_000_000;
+
 /** Firmware without content, of a version that no other has. */
 function newFirmware(more: Partial<StoredFirmware> = {}): StoredFirmware {
   const number = ++made;
@@ -55,7 +59,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
     const store = () => opened.firmware;
     const insert = async (more: Partial<StoredFirmware> = {}) => {
       const firmware = newFirmware(more);
-      expect(await store().insert(firmware, signal)).toBe(true);
+      expect(await store().insert(firmware, most, signal)).toBe("stored");
       return firmware;
     };
     const pieceOf = async (upload: string, number: number) => {
@@ -66,7 +70,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
     test("firmware and its pieces are found as they were stored, also after a reopening", async () => {
       const firmware = await insert();
       const upload = newUpload(firmware.id);
-      await store().insertUpload(upload, signal);
+      await store().insertUpload(upload, maxBytes, signal);
       await store().putPiece(upload.id, 0, Uint8Array.of(0, 255, 7), signal);
       await opened.close();
       opened = await place.open();
@@ -80,10 +84,35 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
 
     test("one of several with a name and version is stored", async () => {
       const [one, other] = [newFirmware({ version: "v" }), newFirmware({ version: "v" })];
-      const both = await Promise.all([one, other].map((firmware) => store().insert(firmware, signal)));
-      expect(both.toSorted()).toEqual([false, true]);
-      expect(await store().insert(newFirmware({ version: "v", name: "fan" }), signal)).toBe(true);
-      expect(await store().count(signal)).toBe(2);
+      const both = await Promise.all([one, other].map((firmware) => store().insert(firmware, 2, signal)));
+      expect(both.toSorted()).toEqual(["exists", "stored"]);
+      expect(await store().insert(newFirmware({ version: "v", name: "fan" }), 2, signal)).toBe("stored");
+      expect(await store().list({ limit: 9 }, signal)).toHaveLength(2);
+    });
+
+    test("of what many store at the same time, as much is stored as there may be", async () => {
+      const insertMany = () =>
+        Promise.all(Array.from({ length: 20 }, () => store().insert(newFirmware(), 3, signal)));
+      expect((await insertMany()).toSorted()).toEqual([
+        ...Array(17).fill("full"),
+        ...Array(3).fill("stored"),
+      ]);
+      for (const { id } of await store().list({ limit: 2 }, signal)) await store().remove(id, signal);
+      expect((await insertMany()).filter((one) => one === "stored")).toHaveLength(2);
+      const uploads = Array.from({ length: 20 }, () => newUpload("f", { size: 30 }));
+      const begin = (upload: FirmwareUpload) => store().insertUpload(upload, 100, signal);
+      const begun = await Promise.all(uploads.map(begin));
+      expect([begun.filter(Boolean).length, await store().sumUploads(signal)]).toEqual([3, 90]);
+      const [first, second] = uploads.filter((_, at) => begun[at]) as [FirmwareUpload, FirmwareUpload];
+      await store().emptyUpload(first.id, signal);
+      await store().emptyUpload(first.id, signal);
+      await store().removeUpload(first.id, signal);
+      await store().removeUpload(second.id, signal);
+      const again = await Promise.all(
+        uploads.slice(0, 9).map((upload) => begin({ ...upload, id: randomUUID() })),
+      );
+      expect([again.filter(Boolean).length, await store().sumUploads(signal)]).toEqual([2, 90]);
+      await store().correctCounts(signal);
     });
 
     test("lists are newest first, in pages", async () => {
@@ -122,9 +151,9 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
     test("the bytes of uploads are summed until they are emptied", async () => {
       const upload = newUpload("f", { size: 5_000_000_000 });
       expect(await store().sumUploads(signal)).toBe(0);
-      await store().insertUpload(upload, signal);
-      await store().insertUpload({ ...upload, size: 1 }, signal);
-      await store().insertUpload(newUpload("f", { size: 7 }), signal);
+      await store().insertUpload(upload, maxBytes, signal);
+      await store().insertUpload({ ...upload, size: 1 }, maxBytes, signal);
+      await store().insertUpload(newUpload("f", { size: 7 }), maxBytes, signal);
       expect(await store().sumUploads(signal)).toBe(5_000_000_007);
       await store().emptyUpload(upload.id, signal);
       expect(await store().findUpload(upload.id, signal)).toEqual({ ...upload, size: 0 });
@@ -149,7 +178,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
       const young = newUpload(firmware.id, { begun_at: now - 3_599_000 });
       const orphan = newUpload("gone", { begun_at: now - 7_200_000 });
       for (const upload of [content, cut, young, orphan]) {
-        await store().insertUpload(upload, signal);
+        await store().insertUpload(upload, maxBytes, signal);
         await store().putPiece(upload.id, 0, Uint8Array.of(1), signal);
       }
       await store().setContent(firmware.id, content.id, signal);

@@ -102,6 +102,7 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
   let rounds: Promise<void> = Promise.resolve();
   async function round(): Promise<void> {
     if (running.aborted) return;
+    await store.correctCounts(running);
     const enabled = await upkeep.run(running);
     const webhooks = await store.list(running);
     const withRecords = webhooks.filter(({ id, events: names }) => enabled.has(id) && names.includes("data"));

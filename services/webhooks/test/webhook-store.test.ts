@@ -38,6 +38,24 @@ function describeStore(newStore: () => Promise<StoreUnderTest>): void {
     await second.close();
   });
 
+  test("stores as many of those that come at the same time as there may be", async () => {
+    await using place = await newStore();
+    const store = await place.open();
+    const insertMany = (begin: string) =>
+      Promise.all(
+        Array.from({ length: 20 }, (_, at) =>
+          store.insert(storedWebhook({ id: `wh_${begin}${at}` }), 3, signal),
+        ),
+      );
+    expect((await insertMany("a")).filter(Boolean)).toHaveLength(3);
+    const [first, second] = await store.list(signal);
+    for (const id of [first?.id, second?.id, "wh_none"]) await store.remove(id ?? "", signal);
+    expect((await insertMany("b")).filter(Boolean)).toHaveLength(2);
+    expect(await store.list(signal)).toHaveLength(3);
+    await store.correctCounts(signal);
+    await store.close();
+  });
+
   test("changes a webhook only from the revision before, so that no writer loses what another wrote", async () => {
     await using place = await newStore();
     const store = await place.open();

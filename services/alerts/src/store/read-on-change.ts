@@ -5,9 +5,6 @@ import type { RuleStore, StoredRule } from "./rule-store.ts";
 /** Returns rows as they are now, or as they were at most so many milliseconds ago. */
 export type ReadOnChange<Rows> = (signal: AbortSignal, maxAgeMs?: number) => Promise<Rows>;
 
-/** Rules beyond the bound, as concurrent creations may leave in MongoDB. */
-const moreRules = 100;
-
 /** Reads all rules, for the evaluation and the notifier. */
 export function createRuleReader(
   rules: Pick<RuleStore, "editionOf" | "listRules">,
@@ -16,7 +13,7 @@ export function createRuleReader(
   return readOnChange(
     rules,
     "rules",
-    (signal) => rules.listRules({ limit: alertBounds.rules + moreRules }, signal),
+    (signal) => rules.listRules({ limit: alertBounds.rules }, signal),
     clock,
   );
 }

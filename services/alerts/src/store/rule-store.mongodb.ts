@@ -1,3 +1,4 @@
+import { createMongoLimit } from "@devmesh/store/limit.mongodb";
 import type { MongoStore } from "@devmesh/store/mongodb";
 import type { RuleStore, StoredChannel, StoredRule, StoredSilence } from "./rule-store.ts";
 
@@ -21,18 +22,25 @@ interface SilenceRow extends Pick<StoredSilence, "until"> {
 }
 
 /** Rules, channels and silences in a MongoDB database, which all replicas share. */
-export function createMongoRuleStore({ db, run }: MongoStore): RuleStore {
+export function createMongoRuleStore({ db, run }: Pick<MongoStore, "db" | "run">): RuleStore {
   const rules = db.collection<RuleRow>("rules");
   const channels = db.collection<ChannelRow>("channels");
   const silences = db.collection<SilenceRow>("silences");
+  const countOf = (kind: "rules" | "channels" | "silences", signal: AbortSignal) =>
+    run(signal, () => db.collection(kind).countDocuments({}, { signal }));
+  const limitOf = (name: Parameters<typeof countOf>[0]) =>
+    createMongoLimit({ db, run }, { name, countStored: (signal) => countOf(name, signal) });
+  const limits = {
+    rules: limitOf("rules"),
+    channels: limitOf("channels"),
+    silences: limitOf("silences"),
+  };
 
   return {
-    async insertRule(rule, most, signal) {
-      if ((await run(signal, () => rules.countDocuments({}, { signal }))) >= most) return false;
-      await run(signal, () =>
-        rules.insertOne({ _id: rule.id, revision: rule.revision, document: JSON.stringify(rule) }),
-      );
-      return true;
+    insertRule(rule, most, signal) {
+      const row = { _id: rule.id, revision: rule.revision, document: JSON.stringify(rule) };
+      const insert = async () => (await run(signal, () => rules.insertOne(row))).acknowledged;
+      return limits.rules.insert(most, insert, signal);
     },
     async findRule(id, signal) {
       const row = await run(signal, () => rules.findOne({ _id: id }, { signal }));
@@ -55,14 +63,14 @@ export function createMongoRuleStore({ db, run }: MongoStore): RuleStore {
       return found.map(storedRule);
     },
     async removeRule(id, signal) {
-      return (await run(signal, () => rules.deleteOne({ _id: id }))).deletedCount === 1;
+      const remove = async () => (await run(signal, () => rules.deleteOne({ _id: id }))).deletedCount;
+      return (await limits.rules.remove(remove, signal)) === 1;
     },
-    async insertChannel(channel, most, signal) {
-      if ((await run(signal, () => channels.countDocuments({}, { signal }))) >= most) return false;
+    insertChannel(channel, most, signal) {
       const { id: _id, sent_at, storms, revision } = channel;
       const row = { _id, sent_at, storms, revision, document: JSON.stringify(channel) };
-      await run(signal, () => channels.insertOne(row));
-      return true;
+      const insert = async () => (await run(signal, () => channels.insertOne(row))).acknowledged;
+      return limits.channels.insert(most, insert, signal);
     },
     async findChannel(id, signal) {
       const row = await run(signal, () => channels.findOne({ _id: id }, { signal }));
@@ -88,13 +96,13 @@ export function createMongoRuleStore({ db, run }: MongoStore): RuleStore {
       await run(signal, () => channels.updateOne({ _id: id }, { $set: { sent_at, storms } }));
     },
     async removeChannel(id, signal) {
-      return (await run(signal, () => channels.deleteOne({ _id: id }))).deletedCount === 1;
+      const remove = async () => (await run(signal, () => channels.deleteOne({ _id: id }))).deletedCount;
+      return (await limits.channels.remove(remove, signal)) === 1;
     },
-    async insertSilence(silence, most, signal) {
-      if ((await run(signal, () => silences.countDocuments({}, { signal }))) >= most) return false;
-      const { id: _id, until } = silence;
-      await run(signal, () => silences.insertOne({ _id, until, document: JSON.stringify(silence) }));
-      return true;
+    insertSilence(silence, most, signal) {
+      const row = { _id: silence.id, until: silence.until, document: JSON.stringify(silence) };
+      const insert = async () => (await run(signal, () => silences.insertOne(row))).acknowledged;
+      return limits.silences.insert(most, insert, signal);
     },
     async listSilences({ after = "", limit }, signal) {
       const found = await run(signal, () =>
@@ -107,10 +115,13 @@ export function createMongoRuleStore({ db, run }: MongoStore): RuleStore {
       return found.map(({ document }) => JSON.parse(document));
     },
     async removeSilence(id, signal) {
-      return (await run(signal, () => silences.deleteOne({ _id: id }))).deletedCount === 1;
+      const remove = async () => (await run(signal, () => silences.deleteOne({ _id: id }))).deletedCount;
+      return (await limits.silences.remove(remove, signal)) === 1;
     },
     async removeEnded(before, signal) {
-      await run(signal, () => silences.deleteMany({ until: { $lt: before } }));
+      const ended = { until: { $lt: before } };
+      const remove = async () => (await run(signal, () => silences.deleteMany(ended))).deletedCount;
+      await limits.silences.remove(remove, signal);
     },
     async editionOf(kind, signal) {
       const all = db.collection<{ _id: string; revision?: number; sent_at?: number }>(kind);
@@ -120,10 +131,12 @@ export function createMongoRuleStore({ db, run }: MongoStore): RuleStore {
       return rows.map(({ _id, revision, sent_at }) => [_id, revision, sent_at].join(" ")).join();
     },
     async count(signal) {
-      const [rulesCount, channelsCount, silencesCount] = await Promise.all(
-        [rules, channels, silences].map((all) => run(signal, () => all.countDocuments({}, { signal }))),
-      );
-      return { rules: rulesCount ?? 0, channels: channelsCount ?? 0, silences: silencesCount ?? 0 };
+      const kinds = ["rules", "channels", "silences"] as const;
+      const [rules, channels, silences] = await Promise.all(kinds.map((kind) => countOf(kind, signal)));
+      return { rules: rules ?? 0, channels: channels ?? 0, silences: silences ?? 0 };
+    },
+    async correctCounts(signal) {
+      await Promise.all(Object.values(limits).map((limit) => limit.correct(signal)));
     },
   };
 }

@@ -64,6 +64,8 @@ export interface RuleStore {
   removeEnded(before: number, signal: AbortSignal): Promise<void>;
   /** How many there are of each. */
   count(signal: AbortSignal): Promise<Record<RowKind, number>>;
+  /** Corrects what limits count after a death of a replica; to be called about once a minute. */
+  correctCounts(signal: AbortSignal): Promise<void>;
   /** Another text after each change of one of them. */
   editionOf(kind: RowKind, signal: AbortSignal): Promise<string>;
 }

@@ -76,7 +76,6 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
         if (size > maxFile) return ctx.fail("firmware_too_large");
         if (publicKey !== undefined && !isSigned(sha256, signature, publicKey))
           return ctx.fail("signature_invalid");
-        if ((await store.count(ctx.signal)) >= files) return ctx.fail("firmware_store_full");
         const firmware: StoredFirmware = {
           id: newId(),
           name,
@@ -91,8 +90,9 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
           created_by,
           content: null,
         };
-        if (!(await store.insert(firmware, ctx.signal))) return ctx.fail("firmware_exists");
-        return describeFirmware(firmware);
+        const outcome = await store.insert(firmware, files, ctx.signal);
+        if (outcome === "full") return ctx.fail("firmware_store_full");
+        return outcome === "stored" ? describeFirmware(firmware) : ctx.fail("firmware_exists");
       },
 
       listFirmware: (page, ctx) =>
@@ -123,8 +123,9 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
         if (piece.length !== Math.min(pieceBytes, size - number * pieceBytes))
           return ctx.fail("content_mismatch");
         if (number === 0) {
-          if ((await store.sumUploads(ctx.signal)) + size > maxBytes) return ctx.fail("firmware_store_full");
-          await store.insertUpload({ id: upload, firmware_id: id, size, begun_at: now() }, ctx.signal);
+          const begun = { id: upload, firmware_id: id, size, begun_at: now() };
+          if (!(await store.insertUpload(begun, maxBytes, ctx.signal)))
+            return ctx.fail("firmware_store_full");
         }
         const begun = await store.findUpload(upload, ctx.signal);
         if (begun?.firmware_id !== id || begun.size !== size) return ctx.fail("content_mismatch");

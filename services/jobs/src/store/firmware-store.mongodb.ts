@@ -1,3 +1,4 @@
+import { createMongoLimit } from "@devmesh/store/limit.mongodb";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "./firmware-store.ts";
 
@@ -39,17 +40,37 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
   // Without the option bytes are read as `Binary`, which is no `Uint8Array`.
   const pieces = db.collection<PieceRow>("firmware_pieces", { promoteBuffers: true });
 
+  async function sumUploads(signal: AbortSignal): Promise<number> {
+    const total = { $group: { _id: null, bytes: { $sum: "$size" } } };
+    const [sum] = await run(signal, () =>
+      uploads.aggregate<{ readonly bytes: number }>([total], { signal }).toArray(),
+    );
+    return Number(sum?.bytes ?? 0);
+  }
+
+  const countStored = (signal: AbortSignal) => run(signal, () => firmware.countDocuments({}, { signal }));
+  const limits = {
+    files: createMongoLimit({ db, run }, { name: "firmware", countStored }),
+    bytes: createMongoLimit({ db, run }, { name: "firmware bytes", countStored: sumUploads }),
+  };
+
   const removePieces = (upload: string, signal: AbortSignal) =>
     run(signal, () => pieces.deleteMany(firmwareFilters.piecesOf(upload)));
 
   return {
-    async insert({ content, ...given }, signal) {
+    async insert({ content, ...given }, most, signal) {
       const { id: _id, name, version } = given;
       const row = { _id, name, version, content, document: JSON.stringify(given) };
-      return await unlessDuplicate(
-        run(signal, () => firmware.insertOne(row)),
-        "of_version",
-      );
+      let isFull = true;
+      const insert = () => {
+        isFull = false;
+        return unlessDuplicate(
+          run(signal, () => firmware.insertOne(row)),
+          "of_version",
+        );
+      };
+      if (await limits.files.insert(most, insert, signal)) return "stored";
+      return isFull ? "full" : "exists";
     },
 
     async find(id, signal) {
@@ -63,8 +84,6 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
       return rows.flatMap((row) => storedFirmware(row) ?? []);
     },
 
-    count: (signal) => run(signal, () => firmware.countDocuments({}, { signal })),
-
     async setContent(id, upload, signal) {
       const { matchedCount } = await run(signal, () =>
         firmware.updateOne({ _id: id, content: null }, { $set: { content: upload } }),
@@ -73,11 +92,24 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
     },
 
     async remove(id, signal) {
-      return storedFirmware(await run(signal, () => firmware.findOneAndDelete({ _id: id })));
+      let removed: FirmwareRow | null = null;
+      const remove = async () => {
+        removed = await run(signal, () => firmware.findOneAndDelete({ _id: id }));
+        return removed === null ? 0 : 1;
+      };
+      await limits.files.remove(remove, signal);
+      return storedFirmware(removed);
     },
 
-    async insertUpload({ id: _id, ...upload }, signal) {
-      await unlessDuplicate(run(signal, () => uploads.insertOne({ _id, ...upload })));
+    async insertUpload({ id: _id, ...upload }, maxBytes, signal) {
+      if ((await run(signal, () => uploads.findOne({ _id }, { signal }))) !== null) return true;
+      let isKnown = false;
+      const insert = async () => {
+        const isNew = await unlessDuplicate(run(signal, () => uploads.insertOne({ _id, ...upload })));
+        isKnown = !isNew;
+        return isNew;
+      };
+      return (await limits.bytes.insert(maxBytes, insert, signal, upload.size)) || isKnown;
     },
 
     async findUpload(id, signal) {
@@ -93,13 +125,7 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
       return rows.map(storedUpload);
     },
 
-    async sumUploads(signal) {
-      const total = { $group: { _id: null, bytes: { $sum: "$size" } } };
-      const [sum] = await run(signal, () =>
-        uploads.aggregate<{ readonly bytes: number }>([total], { signal }).toArray(),
-      );
-      return Number(sum?.bytes ?? 0);
-    },
+    sumUploads,
 
     async putPiece(upload, number, data, signal) {
       const _id = `${upload}/${number}`;
@@ -113,13 +139,22 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
     },
 
     async emptyUpload(id, signal) {
-      await run(signal, () => uploads.updateOne({ _id: id }, { $set: { size: 0 } }));
+      const empty = () =>
+        run(signal, () =>
+          uploads.findOneAndUpdate({ _id: id }, { $set: { size: 0 } }, { returnDocument: "before" }),
+        );
+      await limits.bytes.remove(async () => (await empty())?.size ?? 0, signal);
       await removePieces(id, signal);
     },
 
     async removeUpload(id, signal) {
       await removePieces(id, signal);
-      await run(signal, () => uploads.deleteOne({ _id: id }));
+      const remove = () => run(signal, () => uploads.findOneAndDelete({ _id: id }));
+      await limits.bytes.remove(async () => (await remove())?.size ?? 0, signal);
+    },
+
+    async correctCounts(signal) {
+      await Promise.all(Object.values(limits).map((limit) => limit.correct(signal)));
     },
   };
 }

@@ -37,7 +37,7 @@ export const firmwareQueries = {
   setContent: "UPDATE firmware SET content = :upload WHERE id = :id AND content IS NULL",
   remove: "DELETE FROM firmware WHERE id = ? RETURNING content, document",
   insertUpload: `INSERT INTO firmware_upload (id, firmware_id, size, begun_at)
-    VALUES (:id, :firmware_id, :size, :begun_at) ON CONFLICT DO NOTHING`,
+    VALUES (:id, :firmware_id, :size, :begun_at)`,
   findUpload: "SELECT id, firmware_id, size, begun_at FROM firmware_upload WHERE id = ?",
   listUploads: `SELECT id, firmware_id, size, begun_at FROM firmware_upload
     WHERE id > :after AND begun_at < :before ORDER BY id LIMIT :limit`,
@@ -68,11 +68,13 @@ export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit
   }
 
   return {
-    insert: ({ content, ...firmware }, signal) =>
+    insert: ({ content, ...firmware }, most, signal) =>
       commits.run(() => {
+        if (Number(queries.count.get()?.n) >= most) return "full";
         const { id, name, version } = firmware;
         const document = JSON.stringify(firmware);
-        return queries.insert.run({ id, name, version, content, document }).changes === 1;
+        const { changes } = queries.insert.run({ id, name, version, content, document });
+        return changes === 1 ? "stored" : "exists";
       }, signal),
 
     find: unlessAborted((id) => storedFirmware(queries.find.get(id))),
@@ -81,14 +83,18 @@ export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit
       queries.list.all(after, limit).flatMap((row) => storedFirmware(row) ?? []),
     ),
 
-    count: unlessAborted(() => Number(queries.count.get()?.n)),
-
     setContent: (id, upload, signal) =>
       commits.run(() => queries.setContent.run({ id, upload }).changes === 1, signal),
 
     remove: (id, signal) => commits.run(() => storedFirmware(queries.remove.get(id)), signal),
 
-    insertUpload: (upload, signal) => commits.run(() => void queries.insertUpload.run({ ...upload }), signal),
+    insertUpload: (upload, maxBytes, signal) =>
+      commits.run(() => {
+        if (queries.findUpload.get(upload.id) !== undefined) return true;
+        if (Number(queries.sumUploads.get()?.n) + upload.size > maxBytes) return false;
+        queries.insertUpload.run({ ...upload });
+        return true;
+      }, signal),
 
     findUpload: unlessAborted((id) => (queries.findUpload.get(id) as FirmwareUpload | undefined) ?? null),
 
@@ -115,6 +121,9 @@ export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit
       await removePieces(id, signal);
       await commits.run(() => void queries.removeUpload.run(id), signal);
     },
+
+    // What is limited is counted in the commit that inserts.
+    correctCounts: async () => undefined,
   };
 }
 

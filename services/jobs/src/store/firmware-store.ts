@@ -27,19 +27,18 @@ interface FirmwarePage {
  * document. Writes are durable when they resolve. Ids of firmware ascend with the time of creation.
  */
 export interface FirmwareStore {
-  /** Stores new firmware; false where another has its name and version. */
-  insert(firmware: StoredFirmware, signal: AbortSignal): Promise<boolean>;
+  /** Stores new firmware, unless there are `most`, or another has its name and version. */
+  insert(firmware: StoredFirmware, most: number, signal: AbortSignal): Promise<"stored" | "full" | "exists">;
   find(id: string, signal: AbortSignal): Promise<StoredFirmware | null>;
   /** Newest first; `after` is the id of the last one before. */
   list(page: FirmwarePage, signal: AbortSignal): Promise<StoredFirmware[]>;
-  count(signal: AbortSignal): Promise<number>;
   /** Makes an upload the content of firmware that has none; false where it has one, or is gone. */
   setContent(id: string, upload: string, signal: AbortSignal): Promise<boolean>;
   /** Removes firmware, not its uploads; returns it as it was, null where there was none. */
   remove(id: string, signal: AbortSignal): Promise<StoredFirmware | null>;
 
-  /** Stores an upload unless there is one of its id. */
-  insertUpload(upload: FirmwareUpload, signal: AbortSignal): Promise<void>;
+  /** Stores an upload unless there is one of its id; false where all would have more than `maxBytes` together. */
+  insertUpload(upload: FirmwareUpload, maxBytes: number, signal: AbortSignal): Promise<boolean>;
   findUpload(id: string, signal: AbortSignal): Promise<FirmwareUpload | null>;
   /** Uploads that began before a time, in the order of their ids. */
   listUploads(begunBefore: number, page: FirmwarePage, signal: AbortSignal): Promise<FirmwareUpload[]>;
@@ -51,4 +50,6 @@ export interface FirmwareStore {
   emptyUpload(id: string, signal: AbortSignal): Promise<void>;
   /** Removes an upload with its pieces. */
   removeUpload(id: string, signal: AbortSignal): Promise<void>;
+  /** Corrects what limits count after a death of a replica; to be called about once a minute. */
+  correctCounts(signal: AbortSignal): Promise<void>;
 }

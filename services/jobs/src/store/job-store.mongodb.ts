@@ -1,3 +1,4 @@
+import { createMongoLimit } from "@devmesh/store/limit.mongodb";
 import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
 import type { JobStore, StoredJob } from "./job-store.ts";
 
@@ -34,15 +35,22 @@ export function mongoJobs(
   removeExecutions: (jobId: string, limit: number, signal: AbortSignal) => Promise<number>,
 ): JobStore {
   const jobs = db.collection<JobRow>(jobCollection.name);
+  const limitOf = (name: string, filter: object) =>
+    createMongoLimit(
+      { db, run },
+      { name, countStored: (signal) => run(signal, () => jobs.countDocuments(filter, { signal })) },
+    );
+  const limits = {
+    open: limitOf("open jobs", jobFilters.open()),
+    continuous: limitOf("continuous jobs", { ...jobFilters.open(), continuous: true }),
+  };
 
   return {
-    async insertJob(job, bounds, signal) {
-      const count = (filter: object) => run(signal, () => jobs.countDocuments(filter, { signal }));
-      if ((await count(jobFilters.open())) >= bounds.open) return false;
-      if (job.continuous && (await count({ ...jobFilters.open(), continuous: true })) >= bounds.continuous)
-        return false;
-      await run(signal, () => jobs.insertOne({ _id: job.id, ...membersOf(job) }));
-      return true;
+    insertJob(job, bounds, signal) {
+      const row = { _id: job.id, ...membersOf(job) };
+      const insert = async () => (await run(signal, () => jobs.insertOne(row))).acknowledged;
+      const insertOpen = () => limits.open.insert(bounds.open, insert, signal);
+      return job.continuous ? limits.continuous.insert(bounds.continuous, insertOpen, signal) : insertOpen();
     },
 
     async findJob(id, signal) {
@@ -51,10 +59,21 @@ export function mongoJobs(
     },
 
     async changeJob(job, signal) {
-      const { matchedCount } = await run(signal, () =>
-        jobs.replaceOne({ _id: job.id, revision: job.revision - 1 }, membersOf(job)),
-      );
-      return matchedCount === 1;
+      const filter = { _id: job.id, revision: job.revision - 1 };
+      if (!job.settled)
+        return (await run(signal, () => jobs.replaceOne(filter, membersOf(job)))).matchedCount === 1;
+      let before: Pick<JobRow, "settled"> | null = null;
+      const settle = async () => {
+        before = await run(signal, () => jobs.findOneAndReplace(filter, membersOf(job)));
+        return before?.settled === false ? 1 : 0;
+      };
+      const settleOpen = () => limits.open.remove(settle, signal);
+      await (job.continuous ? limits.continuous.remove(settleOpen, signal) : settleOpen());
+      return before !== null;
+    },
+
+    async correctJobCounts(signal) {
+      await Promise.all(Object.values(limits).map((limit) => limit.correct(signal)));
     },
 
     async listJobs({ state, after = "~", limit }, signal) {

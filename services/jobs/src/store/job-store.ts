@@ -70,6 +70,8 @@ export interface JobStore {
   /** Replaces a job whose stored revision is one less; false: there is none. */
   changeJob(job: StoredJob, signal: AbortSignal): Promise<boolean>;
   listJobs(listing: JobsListing, signal: AbortSignal): Promise<StoredJob[]>;
+  /** Corrects what limits count after a death of a replica; to be called about once a minute. */
+  correctJobCounts(signal: AbortSignal): Promise<void>;
   /** All that are not settled, the oldest first. */
   listOpenJobs(signal: AbortSignal): Promise<StoredJob[]>;
   /** Settled jobs that ended before a time. */

@@ -1,4 +1,5 @@
 import { createMongoLeases } from "@devmesh/store/leases.mongodb";
+import { createMongoLimit } from "@devmesh/store/limit.mongodb";
 import { openMongo } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { StoredWebhook, WebhookStore } from "./webhook-store.ts";
@@ -15,11 +16,15 @@ export async function openMongoWebhookStore(url: MongoUrl, signal: AbortSignal):
   const store = await openMongo(url, [{ name: "webhooks", indexes: [] }], signal);
   const { run } = store;
   const webhooks = store.db.collection<WebhookRow>("webhooks");
+  const limit = createMongoLimit(store, {
+    name: "webhooks",
+    countStored: (given) => run(given, () => webhooks.countDocuments({}, { signal: given })),
+  });
   return {
-    async insert(webhook, most, signal) {
-      if ((await run(signal, () => webhooks.countDocuments({}, { signal }))) >= most) return false;
-      await run(signal, () => webhooks.insertOne({ _id: webhook.id, ...membersOf(webhook) }));
-      return true;
+    insert(webhook, most, given) {
+      const row = { _id: webhook.id, ...membersOf(webhook) };
+      const insert = async () => (await run(given, () => webhooks.insertOne(row))).acknowledged;
+      return limit.insert(most, insert, given);
     },
     async find(id, signal) {
       const row = await run(signal, () => webhooks.findOne({ _id: id }, { signal }));
@@ -36,9 +41,10 @@ export async function openMongoWebhookStore(url: MongoUrl, signal: AbortSignal):
       return matchedCount === 1;
     },
     async remove(id, signal) {
-      const { deletedCount } = await run(signal, () => webhooks.deleteOne({ _id: id }));
-      return deletedCount === 1;
+      const remove = async () => (await run(signal, () => webhooks.deleteOne({ _id: id }))).deletedCount;
+      return (await limit.remove(remove, signal)) === 1;
     },
+    correctCounts: (given) => limit.correct(given),
     leases: createMongoLeases(store),
     ping: (signal) => store.ping(signal),
     close: () => store.close(),

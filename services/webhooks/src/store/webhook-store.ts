@@ -47,6 +47,8 @@ export interface WebhookStore {
   change(webhook: StoredWebhook, signal: AbortSignal): Promise<boolean>;
   /** Whether there was one. */
   remove(id: string, signal: AbortSignal): Promise<boolean>;
+  /** Corrects what the limit counts after a death of a replica; to be called about once a minute. */
+  correctCounts(signal: AbortSignal): Promise<void>;
   readonly leases: Leases;
   ping(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
