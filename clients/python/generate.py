@@ -18,7 +18,7 @@ def type_of(schema):
     if "$ref" in schema:
         return schema["$ref"].split("/")[-1]
     if "const" in schema or "enum" in schema:
-        return f"Literal[{', '.join(map(json.dumps, schema.get('enum', [schema.get('const')])))}]"
+        return f"Literal[{', '.join(map(repr, schema.get('enum', [schema.get('const')])))}]"
     if "anyOf" in schema or "oneOf" in schema:
         return union(type_of(one) for one in schema.get("anyOf") or schema["oneOf"])
     kind = schema.get("type")
@@ -46,7 +46,7 @@ def model(name, schema):
     """A `TypedDict` for an object, an alias for anything else."""
     description = schema.get("description", "")
     if "properties" not in schema:
-        return f'# {description}\n{name}: TypeAlias = "{type_of(schema)}"\n'
+        return f'# {description}\n{name}: TypeAlias = {type_of(schema)}\n'
     members = schema["properties"]
     if any(keyword.iskeyword(member) for member in members):
         return f"# {description}\n{name} = TypedDict({name!r}, {{{fields(members, schema.get('required', []))}}})\n"
@@ -167,7 +167,9 @@ def mapping(parameters):
 folder = Path(__file__).parent
 document = json.loads((folder / "../../docs/openapi.json").read_text("utf-8"))
 schemas = document["components"]["schemas"]
-models = [HEADER, *(model(name, schema) for name, schema in schemas.items())]
+# An alias is evaluated where it is, and names classes.
+classes_first = sorted(schemas.items(), key=lambda item: "properties" not in item[1])
+models = [HEADER, *(model(name, schema) for name, schema in classes_first)]
 models.append(f"__all__ = {json.dumps(list(schemas))}\n")
 (folder / "devmesh/models.py").write_text("\n\n".join(models), "utf-8")
 

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import os from "node:os";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -19,8 +20,8 @@ const hasPython = await versionOf().then(
 );
 const withPython = hasPython ? test : test.skip;
 
-/** Libraries of examples; pip puts them into a folder of this run. */
-const wanted = ["standardwebhooks==1.1.0", "pandas==3.1.1"];
+/** Libraries of examples, and the checker of types; pip puts them into a folder of this run. */
+const wanted = ["standardwebhooks==1.1.0", "pandas==3.1.1", "mypy==2.4.1"];
 const libraries = await tempFolder();
 const install = ["-m", "pip", "install", "--quiet", "--target", libraries.path, ...wanted];
 const withLibraries =
@@ -73,8 +74,24 @@ withPython("the client passes its own tests against a running mesh", async () =>
     cwd: import.meta.dirname,
     env: environment(),
   });
-  expect(stderr).toMatch(/^Ran 14 tests .*\n\nOK$/m);
+  expect(stderr).toMatch(/^Ran 15 tests .*\n\nOK$/m);
 });
+
+withLibraries(
+  "the client passes mypy in its strict mode",
+  async () => {
+    const { stdout } = await run(
+      "python3",
+      ["-m", "mypy", "--strict", "--cache-dir", os.devNull, "devmesh"],
+      {
+        cwd: folder,
+        env: environment(),
+      },
+    );
+    expect(stdout).toMatch(/^Success: no issues found in \d+ source files$/m);
+  },
+  120_000,
+);
 
 withPython("the examples of the README run as they are", async () => {
   const examples = (await examplesOf()).filter((example) => !isReceiver(example));

@@ -5,6 +5,7 @@ import hashlib
 import os
 import socket
 import tempfile
+import typing
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from threading import Thread
 
-from devmesh import AsyncDevmesh, Devmesh, DevmeshProblem, DevmeshUnreachable
+from devmesh import AsyncDevmesh, Devmesh, DevmeshProblem, DevmeshUnreachable, models
 
 URL = os.environ["DEVMESH_URL"]
 master = Devmesh(URL, os.environ["DEVMESH_KEY"])
@@ -157,6 +158,15 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             master.list_devices(limt=1)
         self.assertIsNone(master.delete_device("typed-1"))
+
+    def test_the_types_of_all_bodies_and_methods_can_be_read_at_run_time(self) -> None:
+        named = [getattr(models, name) for name in models.__all__]
+        for one in filter(typing.is_typeddict, named):
+            self.assertNotEqual(typing.get_type_hints(one, include_extras=True), {}, one)
+        self.assertEqual([one for one in named if isinstance(one, str)], [])
+        for one in [vars(base)[name] for kind in (Devmesh, AsyncDevmesh) for base in kind.__mro__ for name in vars(base)]:
+            if callable(one) and hasattr(one, "__annotations__"):
+                typing.get_type_hints(one)
 
     def test_the_asyncio_twin_calls_lists_and_follows(self) -> None:
         async def run() -> None:
