@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import os from "node:os";
+import { devNull } from "node:os";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -80,14 +80,10 @@ withPython("the client passes its own tests against a running mesh", async () =>
 withLibraries(
   "the client passes mypy in its strict mode",
   async () => {
-    const { stdout } = await run(
-      "python3",
-      ["-m", "mypy", "--strict", "--cache-dir", os.devNull, "devmesh"],
-      {
-        cwd: folder,
-        env: environment(),
-      },
-    );
+    const { stdout } = await run("python3", ["-m", "mypy", "--strict", "--cache-dir", devNull, "devmesh"], {
+      cwd: folder,
+      env: environment(),
+    });
     expect(stdout).toMatch(/^Success: no issues found in \d+ source files$/m);
   },
   120_000,

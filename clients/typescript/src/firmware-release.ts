@@ -30,9 +30,9 @@ class ReleaseFailure extends Error {}
 
 interface Release {
   readonly file: string;
-  readonly firmware: Omit<Schemas["NewFirmware"], "size" | "sha256">;
+  readonly firmware: Omit<Schemas["FirmwareInput"], "size" | "sha256">;
   readonly target: Schemas["JobTarget"];
-  readonly via: Schemas["NewFirmwareAction"]["via"];
+  readonly via: Schemas["FirmwareActionInput"]["via"];
   readonly stable: string | undefined;
   readonly stages: readonly number[];
   readonly pauseAt: number | undefined;
@@ -95,7 +95,7 @@ function percent(option: string, text: string): number {
 }
 
 /** Size and SHA-256 of a file, which is read piece by piece. */
-async function measure(file: string): Promise<Pick<Schemas["NewFirmware"], "size" | "sha256">> {
+async function measure(file: string): Promise<Pick<Schemas["FirmwareInput"], "size" | "sha256">> {
   const hash = createHash("sha256");
   let size = 0;
   try {
@@ -116,7 +116,7 @@ async function measure(file: string): Promise<Pick<Schemas["NewFirmware"], "size
 async function upload(
   devmesh: DevmeshClient,
   file: string,
-  wanted: Schemas["NewFirmware"],
+  wanted: Schemas["FirmwareInput"],
   signal: AbortSignal,
 ): Promise<Schemas["Firmware"]> {
   let firmware: Schemas["Firmware"];
@@ -138,7 +138,7 @@ async function upload(
 /** The firmware of that name and version. Fails if it is another file. */
 async function existing(
   devmesh: DevmeshClient,
-  { name, version, sha256 }: Schemas["NewFirmware"],
+  { name, version, sha256 }: Schemas["FirmwareInput"],
 ): Promise<Schemas["Firmware"]> {
   for await (const found of devmesh.firmware())
     if (found.name === name && found.version === version && found.sha256 === sha256) return found;
@@ -163,7 +163,7 @@ async function release(options: Release, devmesh: DevmeshClient, signal: AbortSi
   const { file, target, via, stable, stages, pauseAt } = options;
   const wanted = { ...options.firmware, ...(await measure(file)) };
   const firmware = await upload(devmesh, file, wanted, signal);
-  const newJob: Schemas["NewJob"] = {
+  const newJob: Schemas["JobInput"] = {
     name: `${firmware.name} ${firmware.version}`,
     target,
     action: { kind: "firmware", firmware_id: firmware.id, via, ...(stable !== undefined && { stable }) },

@@ -23,9 +23,9 @@ type ExecutionQuery = NonNullable<operations["listJobExecutions"]["parameters"][
 
 /** Jobs: one action for many devices. What is not here is below `GET` and `POST`. */
 export interface Jobs {
-  create(job: Schemas["NewJob"], options?: Cancellable): Promise<Schemas["Job"]>;
+  create(job: Schemas["JobInput"], options?: Cancellable): Promise<Schemas["Job"]>;
   /** What the job would do; it stores nothing. */
-  try(job: Schemas["NewJob"], options?: Cancellable): Promise<Schemas["JobTrial"]>;
+  try(job: Schemas["JobInput"], options?: Cancellable): Promise<Schemas["JobTrial"]>;
   /** Its executions in the order of its rollout, page after page. */
   executions(id: string, query?: ExecutionQuery): AsyncGenerator<Schemas["Execution"], void, undefined>;
   /** Resolves with the job once it is `done` or `cancelled`, also while the server is away meanwhile. */
@@ -37,7 +37,7 @@ export function jobsOf(
   { GET, POST }: Pick<Requests, "GET" | "POST">,
   executionsOf: Jobs["executions"],
 ): Jobs {
-  async function send(body: Schemas["NewJob"], query: { dry_run?: boolean }, { signal }: Cancellable) {
+  async function send(body: Schemas["JobInput"], query: { dry_run?: boolean }, { signal }: Cancellable) {
     return (await POST("/api/v2/jobs", { params: { query }, body, ...(signal && { signal }) })).data;
   }
   async function read(id: string, signal: AbortSignal | undefined): Promise<Schemas["Job"]> {

@@ -17,14 +17,14 @@ import {
   AlertChannel,
   AlertRule,
   alertBounds,
+  ChannelInput,
   ChannelPatch,
   channelTests,
-  NewChannel,
-  NewRule,
+  RuleInput,
   RulePatch,
   Severity,
 } from "./model/rule.ts";
-import { NewSilence, Silence } from "./model/silence.ts";
+import { Silence, SilenceInput } from "./model/silence.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
 
@@ -61,7 +61,7 @@ export const alerts = defineContract({
     listRules: { ...idempotent, in: z.object(ofPage), out: pageOf(AlertRule), errors: { cursor_invalid } },
     createRule: {
       ...notIdempotent,
-      in: z.object({ rule: NewRule }),
+      in: z.object({ rule: RuleInput }),
       out: AlertRule,
       errors: {
         rule_invalid,
@@ -75,7 +75,7 @@ export const alerts = defineContract({
     tryRule: {
       ...idempotent,
       deadlineMs: 15_000,
-      in: z.object({ rule: NewRule, over_ms: z.int().min(0) }),
+      in: z.object({ rule: RuleInput, over_ms: z.int().min(0) }),
       out: RuleTrial,
       errors: {
         rule_invalid,
@@ -133,7 +133,7 @@ export const alerts = defineContract({
     },
     createChannel: {
       ...notIdempotent,
-      in: z.object({ channel: NewChannel }),
+      in: z.object({ channel: ChannelInput }),
       out: AlertChannel,
       errors: {
         channel_invalid,
@@ -180,7 +180,7 @@ export const alerts = defineContract({
     listSilences: { ...idempotent, in: z.object(ofPage), out: pageOf(Silence), errors: { cursor_invalid } },
     createSilence: {
       ...notIdempotent,
-      in: z.object({ silence: NewSilence }),
+      in: z.object({ silence: SilenceInput }),
       out: Silence,
       errors: {
         silence_invalid: {

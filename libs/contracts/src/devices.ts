@@ -13,14 +13,14 @@ import {
   WireError,
 } from "./contract.ts";
 import { Acl, AclWithoutPointers, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
-import { Board, BoardPatch, boardBounds, ListedBoard, NewBoard } from "./model/board.ts";
+import { Board, BoardInput, BoardPatch, boardBounds, ListedBoard } from "./model/board.ts";
 import {
   CreatedDevice,
   Device,
   DeviceCredentials,
+  DeviceInput,
   DeviceListItem,
   DeviceListOrder,
-  NewDevice,
 } from "./model/device.ts";
 import { DeviceCondition } from "./model/device-condition.ts";
 import { DeviceFacets, facetNames } from "./model/device-facets.ts";
@@ -35,7 +35,7 @@ import {
 import { FleetSummary } from "./model/fleet.ts";
 import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
-import { maxViews, NewView, SavedView, ViewPatch } from "./model/saved-view.ts";
+import { maxViews, SavedView, ViewInput, ViewPatch } from "./model/saved-view.ts";
 import { SeriesPointer } from "./model/series.ts";
 import { ShadowDelta } from "./model/shadow.ts";
 import { Timestamp } from "./model/time.ts";
@@ -156,7 +156,7 @@ export const devices = defineContract({
     createDevice: {
       ...notIdempotent,
       deadlineMs: 10_000,
-      in: NewDevice,
+      in: DeviceInput,
       out: CreatedDevice.extend(withoutPointers),
       errors: {
         device_exists: { code: "conflict", when: "A device of that id exists." },
@@ -355,7 +355,7 @@ export const devices = defineContract({
     listViews: { ...idempotent, in: z.object({}), out: z.array(SavedView).max(maxViews) },
     createView: {
       ...notIdempotent,
-      in: NewView,
+      in: ViewInput,
       out: SavedView,
       errors: {
         view_name_taken,
@@ -381,7 +381,7 @@ export const devices = defineContract({
     listBoards: { ...idempotent, in: z.object({}), out: z.array(ListedBoard).max(boardBounds.boards) },
     createBoard: {
       ...notIdempotent,
-      in: NewBoard,
+      in: BoardInput,
       out: Board,
       errors: {
         too_many_boards: {

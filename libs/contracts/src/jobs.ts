@@ -17,8 +17,8 @@ import { FunctionName } from "./model/acl.ts";
 import { maxActionBytes, rpcTimeout } from "./model/action.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { Creator, Execution, ExecutionState } from "./model/execution.ts";
-import { Firmware, firmwareBounds, NewFirmware } from "./model/firmware.ts";
-import { Job, JobPatch, JobState, JobTarget, JobTrial, NewJob } from "./model/job.ts";
+import { Firmware, FirmwareInput, firmwareBounds } from "./model/firmware.ts";
+import { Job, JobInput, JobPatch, JobState, JobTarget, JobTrial } from "./model/job.ts";
 import { JsonValue } from "./model/json.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
@@ -146,7 +146,7 @@ export const jobs = defineContract({
     /** Stores a job, which is planned soon. */
     createJob: {
       ...notIdempotent,
-      in: z.object({ job: NewJob, created_by: Creator }),
+      in: z.object({ job: JobInput, created_by: Creator }),
       out: Job,
       errors: {
         job_invalid,
@@ -185,7 +185,7 @@ export const jobs = defineContract({
     /** Declares a file that devices can run; its content follows. */
     createFirmware: {
       ...notIdempotent,
-      in: z.object({ firmware: NewFirmware, created_by: Creator }),
+      in: z.object({ firmware: FirmwareInput, created_by: Creator }),
       out: Firmware,
       errors: {
         firmware_exists: { code: "conflict", when: "There is firmware of that name and version." },

@@ -13,7 +13,7 @@ import {
   ofPage,
   pageOf,
 } from "./contract.ts";
-import { ApiKey, NewApiKey } from "./model/api-key.ts";
+import { ApiKey, ApiKeyInput } from "./model/api-key.ts";
 import { Customer, ListedCustomer } from "./model/customer.ts";
 import { DeviceCredentials } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
@@ -21,7 +21,7 @@ import { DiagnosisReports } from "./model/diagnostics.ts";
 import { EmailAddress } from "./model/email-address.ts";
 import { JsonObject } from "./model/json.ts";
 import { customerChanges, keyChanges } from "./model/notification.ts";
-import { CreatedSession, NewSession, Session } from "./model/session.ts";
+import { CreatedSession, Session, SessionInput } from "./model/session.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
@@ -85,7 +85,7 @@ export const keys = defineContract({
     countCustomers: { ...idempotent, in: z.object({}), out: counted },
     createKey: {
       ...notIdempotent,
-      in: NewApiKey,
+      in: ApiKeyInput,
       out: ApiKey,
       errors: {
         device_not_found,
@@ -115,7 +115,7 @@ export const keys = defineContract({
     /** Begins a session of a master key. Beyond `maxSessions` the one that was not used for longest ends. */
     createSession: {
       ...notIdempotent,
-      in: NewSession.extend({ master_key_id: z.string() }),
+      in: SessionInput.extend({ master_key_id: z.string() }),
       out: CreatedSession,
       errors: { key_invalid },
     },

@@ -19,9 +19,9 @@ import { Violation } from "./model/violation.ts";
 import {
   CreatedWebhook,
   DeadDelivery,
-  NewWebhook,
   Webhook,
   WebhookFormat,
+  WebhookInput,
   WebhookPatch,
   WebhookSecret,
   WebhookTest,
@@ -51,7 +51,7 @@ export const webhooks = defineContract({
     createWebhook: {
       ...notIdempotent,
       deadlineMs: 10_000,
-      in: NewWebhook,
+      in: WebhookInput,
       out: CreatedWebhook,
       errors: {
         url_refused,

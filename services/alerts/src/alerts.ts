@@ -3,11 +3,11 @@ import type { AlertSummary } from "@devmesh/contracts/model/alert";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import {
   alertBounds,
+  type ChannelInput,
   type ChannelPatch,
   channelTests,
   checkRule,
-  type NewChannel,
-  type NewRule,
+  type RuleInput,
 } from "@devmesh/contracts/model/rule";
 import { checkSilence } from "@devmesh/contracts/model/silence";
 import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
@@ -51,7 +51,7 @@ export function createAlerts(options: AlertsOptions): Implementation<typeof aler
   const now = () => clock.now().getTime();
   const listing = (refuse: () => never) => ({ most: pageSize, refuse });
 
-  async function violationsOf(rule: NewRule, signal: AbortSignal): Promise<Violation[]> {
+  async function violationsOf(rule: RuleInput, signal: AbortSignal): Promise<Violation[]> {
     const violations = new ViolationList();
     checkRule(rule, violations);
     const channels = await rules.listChannels({ limit: alertBounds.channels }, signal);
@@ -248,7 +248,7 @@ export function createAlerts(options: AlertsOptions): Implementation<typeof aler
   };
 
   /** What a schema cannot know: whether the webhook exists. */
-  async function channelViolations(channel: NewChannel, call: CallContext): Promise<Violation[]> {
+  async function channelViolations(channel: ChannelInput, call: CallContext): Promise<Violation[]> {
     if (channel.kind !== "webhook") return [];
     try {
       await webhooks.readWebhook({ id: channel.webhook_id }, call);
@@ -260,7 +260,7 @@ export function createAlerts(options: AlertsOptions): Implementation<typeof aler
   }
 
   /** Takes a test of each address or webhook, and of the total; none if one of them has no more. */
-  async function takeTest(channel: NewChannel, signal: AbortSignal): Promise<boolean> {
+  async function takeTest(channel: ChannelInput, signal: AbortSignal): Promise<boolean> {
     const targets = channel.kind === "mail" ? channel.to : [channel.webhook_id];
     const at = now();
     const windows = [...new Set(targets.map((target) => target.toLowerCase()))].map(
@@ -301,7 +301,7 @@ function summaryOf(counts: readonly FiringCount[], nameOf: ReadonlyMap<string, s
 }
 
 /** Members of a patch that the kind of the channel does not have. */
-function foreignMembers(channel: NewChannel, patch: ChannelPatch): Violation[] {
+function foreignMembers(channel: ChannelInput, patch: ChannelPatch): Violation[] {
   return Object.keys(definedMembers(patch))
     .filter((name) => !Object.hasOwn(channel, name))
     .map((name) => ({ pointer: `/${name}`, detail: `does not go with \`${channel.kind}\`` }));
@@ -313,4 +313,4 @@ function holdsForOther(before: NewRuleParts, after: NewRuleParts): boolean {
   return partsOf(before) !== partsOf(after);
 }
 
-type NewRuleParts = Pick<NewRule, "when" | "where" | "for">;
+type NewRuleParts = Pick<RuleInput, "when" | "where" | "for">;

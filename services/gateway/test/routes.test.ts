@@ -1,7 +1,7 @@
 import { secretsInText } from "@devmesh/contracts/model/api-key";
-import { ChannelPatch, NewChannel, NewRule } from "@devmesh/contracts/model/rule";
-import { NewSilence } from "@devmesh/contracts/model/silence";
-import { NewWebhook } from "@devmesh/contracts/model/webhook";
+import { ChannelInput, ChannelPatch, RuleInput } from "@devmesh/contracts/model/rule";
+import { SilenceInput } from "@devmesh/contracts/model/silence";
+import { WebhookInput } from "@devmesh/contracts/model/webhook";
 import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
@@ -32,12 +32,12 @@ const bodies: Readonly<Record<string, unknown>> = {
   createFirmware: { name: "pump", version: "1.4.0", size: 3, sha256: "0".repeat(64) },
   createJob: { target: { where: {} }, action: { kind: "rpc", func: "Allowed" } },
   changeJob: { state: "paused" },
-  createChannel: NewChannel.meta()?.example,
+  createChannel: ChannelInput.meta()?.example,
   changeChannel: ChannelPatch.meta()?.example,
-  createRule: NewRule.meta()?.example,
-  createSilence: NewSilence.meta()?.example,
-  tryRule: NewRule.meta()?.example,
-  createWebhook: NewWebhook.meta()?.example,
+  createRule: RuleInput.meta()?.example,
+  createSilence: SilenceInput.meta()?.example,
+  tryRule: RuleInput.meta()?.example,
+  createWebhook: WebhookInput.meta()?.example,
 };
 /** Firmware that takes a content. */
 const withoutContent = "/api/v2/firmware/empty/content";

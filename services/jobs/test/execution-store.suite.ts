@@ -1,4 +1,4 @@
-import { NewJob } from "@devmesh/contracts/model/job";
+import { JobInput } from "@devmesh/contracts/model/job";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { nextExecution } from "../src/executions/execution-states.ts";
@@ -55,7 +55,7 @@ export function claimed(execution: StoredExecution, dueAt = 5_000): StoredExecut
 function newJob({ patch = {} }: { readonly patch?: JsonObject } = {}): StoredJob {
   const body = { target: { where: {} }, action: { kind: "shadow", patch: { tags: patch } } };
   const id = `01937a3c-5b1e-7000-8f01-${String(++made).padStart(12, "0")}`;
-  return createStoredJob(NewJob.parse(body), { id, at: 1_000, by: { kind: "master", key_id: "k" } });
+  return createStoredJob(JobInput.parse(body), { id, at: 1_000, by: { kind: "master", key_id: "k" } });
 }
 
 const bounds = { most: 1_000, mostOfKind: 1_000 };

@@ -1,4 +1,4 @@
-import { NewJob } from "@devmesh/contracts/model/job";
+import { JobInput } from "@devmesh/contracts/model/job";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { array, assert, constantFrom, integer, property, record } from "fast-check";
@@ -12,7 +12,7 @@ const by = { kind: "master", key_id: "k" } as const;
 
 /** A job that begins to run with so many devices at the time 0. */
 function running(devices: number, more: object = {}): StoredJob {
-  const asked = NewJob.parse({ target: { where: {} }, action: { kind: "rpc", func: "Echo" }, ...more });
+  const asked = JobInput.parse({ target: { where: {} }, action: { kind: "rpc", func: "Echo" }, ...more });
   const job = createStoredJob(asked, { id: "job", at: 0, by });
   const rate_at = -60_000 / (job.rollout.per_minute ?? 60_000);
   return { ...job, state: "running", planned: devices, devices, counted_from: noExecutions, rate_at };

@@ -13,7 +13,7 @@ interface Schema {
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
   readonly anyOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
   readonly enum?: readonly string[];
   readonly example?: unknown;
 }
@@ -24,12 +24,18 @@ interface Media {
 interface Body {
   readonly $ref?: string;
   readonly content?: Readonly<Record<string, Media>>;
+  readonly description?: string;
+  readonly "x-reasons"?: readonly string[];
 }
 interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
-  readonly parameters?: readonly { readonly name: string; readonly description?: string }[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly description?: string;
+    readonly schema: Schema;
+  }[];
   readonly requestBody?: Body;
   readonly responses: Readonly<Record<string, Body>>;
 }
@@ -37,6 +43,7 @@ interface Document {
   readonly info: { readonly version: string };
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly responses: Readonly<Record<string, Body>>;
@@ -47,7 +54,10 @@ const document: Document = JSON.parse(
   readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8"),
 );
 const { schemas, responses } = document.components;
-const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+const operationsOf = (paths: Document["paths"]) =>
+  Object.values(paths).flatMap((methods) => Object.values(methods));
+const operations = operationsOf(document.paths);
+const received = operationsOf(document.webhooks);
 // By reference each schema of the document is compiled once.
 const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema(document, "document");
 
@@ -65,6 +75,17 @@ function* membersOf(schema: Schema, path: string): Generator<readonly [string, S
   const { items, additionalProperties, anyOf = [] } = schema;
   const inner = [items, additionalProperties, ...anyOf].filter((one) => typeof one === "object");
   for (const one of inner) yield* membersOf(one, path);
+}
+
+/** Parts of a schema without a name for which a generator must make a class: objects and unions. */
+function* namelessIn(schema: Schema): Generator<Schema> {
+  const { properties = {}, items, additionalProperties, anyOf = [], oneOf = [] } = schema;
+  const inner = [...Object.values(properties), items, additionalProperties, ...anyOf, ...oneOf];
+  for (const one of inner.filter((one) => typeof one === "object")) {
+    const choices = (one.anyOf ?? one.oneOf ?? []).filter(({ type }) => type !== "null");
+    if (one.properties !== undefined || choices.length > 1) yield one;
+    yield* namelessIn(one);
+  }
 }
 
 /** A schema whose references name the document, since it is compiled on its own. */
@@ -95,8 +116,8 @@ describe.each(Object.entries(schemas))("schema %s", (name, schema) => {
         expect([path, description]).toEqual([path, expect.stringMatching(named)]);
   });
 
-  test("has no objects within it that have no name", () => {
-    for (const [path, member] of members) expect([path, member.properties ?? null]).toEqual([path, null]);
+  test("has no objects and unions within it that have no name", () => {
+    expect([...namelessIn(schema)]).toEqual([]);
   });
 });
 
@@ -116,18 +137,32 @@ describe.each(operations.map((one) => [one.operationId, one] as const))("operati
 
   test("has bodies with names: a schema, or a list of one", () => {
     for (const [at, { schema }] of bodiesOf(operation)) {
-      const { type, properties, items, allOf } = schema;
-      expect([at, properties === undefined || allOf !== undefined]).toEqual([at, true]);
+      const { type, properties, items } = schema;
+      expect([at, properties]).toEqual([at, undefined]);
       if (type === "array") expect([at, items?.$ref]).toEqual([at, expect.any(String)]);
     }
+  });
+
+  test("has parameters that are no unions", () => {
+    for (const { name, schema } of operation.parameters ?? [])
+      expect([name, [...namelessIn({ items: schema })]]).toEqual([name, []]);
+  });
+
+  test("has no time in the example of its request that passes", () => {
+    const years = JSON.stringify(bodiesOf(operation).filter(([at]) => at.startsWith("request"))).matchAll(
+      /"(\d{4})-\d\d-\d\dT/g,
+    );
+    for (const [, year] of years) expect(Number(year)).toBeGreaterThan(2090);
   });
 
   test("lists the reasons of each problem, as a component where other operations share it", () => {
     for (const [status, body] of Object.entries(operation.responses)) {
       if (Number(status) < 400) continue;
-      const schema = bodyAt(body).content?.["application/problem+json"]?.schema;
-      expect(schema?.allOf).toEqual([{ $ref: "#/components/schemas/Problem" }]);
-      expect(schema?.properties?.reason?.enum?.length).toBeGreaterThan(0);
+      const { content, description, "x-reasons": reasons = [] } = bodyAt(body);
+      expect(content?.["application/problem+json"]?.schema).toEqual({ $ref: "#/components/schemas/Problem" });
+      expect(reasons).not.toEqual([]);
+      const listed = [...(description ?? "").matchAll(/^- `(\w+)`: \S/gm)].map(([, reason]) => reason);
+      expect(listed).toEqual([...new Set(reasons)]);
     }
     const inline = Object.entries(operation.responses).filter(
       ([status, { $ref }]) => Number(status) >= 400 && !$ref,
@@ -153,5 +188,33 @@ test("tags are described and come in the order of use, devices first", () => {
   const names = document.tags.map(({ name }) => name);
   expect(names.slice(0, 5)).toEqual(["Devices", "RPC", "Work", "Firmware", "Stored data"]);
   expect(document.tags.filter(({ description = "" }) => description === "")).toEqual([]);
-  expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(names));
+  expect(new Set([...operations, ...received].flatMap(({ tags }) => tags))).toEqual(new Set(names));
+});
+
+describe("generators of clients", () => {
+  test("find an id of each operation, also of those that a receiver of webhooks has", () => {
+    const ids = [...operations, ...received].map(({ operationId }) => operationId);
+    expect(ids).toEqual([...new Set(ids)].filter(Boolean));
+  });
+
+  test("write the operations of webhooks into no file of other operations", () => {
+    const tags = new Set(operations.flatMap(({ tags }) => tags));
+    expect(received.flatMap(({ tags }) => tags).filter((tag) => tags.has(tag))).toEqual([]);
+  });
+
+  test("make no two things of one name of schemas", () => {
+    // Go's generator has a constructor NewX of each type X; files of types differ in more than case.
+    const made = Object.keys(schemas).flatMap((name) => [name, `New${name}`].map((one) => one.toLowerCase()));
+    expect(made.filter((name, place) => made.indexOf(name) !== place)).toEqual([]);
+  });
+
+  test("find no word twice in a list", () => {
+    const twice: unknown[] = [];
+    JSON.stringify(document, (key, value) => {
+      const isList = ["enum", "required", "tags", "x-reasons"].includes(key) && Array.isArray(value);
+      if (isList && new Set(value.map((one) => JSON.stringify(one))).size !== value.length) twice.push(value);
+      return value;
+    });
+    expect(twice).toEqual([]);
+  });
 });

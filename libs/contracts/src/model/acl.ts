@@ -59,7 +59,7 @@ export const NamedQuery = z
       ),
   })
   .meta({
-    id: "NewNamedQuery",
+    id: "NamedQueryInput",
     outputId: "NamedQuery",
     description: "A query of stored data that the device's public key may run.",
   });
@@ -96,7 +96,7 @@ export const Acl = z
     queries: Queries.default({}).describe("Queries of stored data that the key may run, by name."),
   })
   .meta({
-    id: "NewAcl",
+    id: "AclInput",
     outputId: "Acl",
     description: "What a device's public key may do; a member left out grants nothing.",
   });

@@ -28,7 +28,7 @@ const RpcAction = z
       .default(rpcTimeout.default)
       .describe("Milliseconds to wait for the device's answer."),
   })
-  .meta({ id: "NewRpcAction", outputId: "RpcAction", description: "A call of a function." });
+  .meta({ id: "RpcActionInput", outputId: "RpcAction", description: "A call of a function." });
 
 const ShadowActionPatch = z
   .strictObject({
@@ -59,7 +59,7 @@ const ShadowAction = z
       .default("P1D")
       .describe("How long the device may take to report it: an ISO 8601 duration of PT1S to P90D."),
   })
-  .meta({ id: "NewShadowAction", outputId: "ShadowAction", description: "A change of the shadow." });
+  .meta({ id: "ShadowActionInput", outputId: "ShadowAction", description: "A change of the shadow." });
 
 /** By what way a device gets firmware. */
 export const firmwareWays = ["url", "shadow", "push"] as const;
@@ -98,6 +98,7 @@ const FirmwareAction = z
       .union([VersionOfCall, VersionInShadow], {
         error: "must have `rpc` and `pointer`, or `shadow` with a pointer below /state/reported",
       })
+      .meta({ id: "VersionPlace", description: "Where a device reports its version." })
       .optional()
       .describe(
         "Where the device reports its version: by default in the shadow at /state/reported/ota/fw_version for `shadow`, else in /fw_version of `Sys.GetInfo`.",
@@ -122,12 +123,12 @@ const FirmwareAction = z
         "With `push`: bytes of the file in each call; a frame to a device has 4 KB in all by default.",
       ),
   })
-  .meta({ id: "NewFirmwareAction", outputId: "FirmwareAction", description: "New firmware." });
+  .meta({ id: "FirmwareActionInput", outputId: "FirmwareAction", description: "New firmware." });
 export type FirmwareAction = z.infer<typeof FirmwareAction>;
 
 /** What devices are asked to do. */
 export const Action = z.discriminatedUnion("kind", [RpcAction, ShadowAction, FirmwareAction]).meta({
-  id: "NewAction",
+  id: "ActionInput",
   outputId: "Action",
   description: "What devices are asked to do.",
 });

@@ -54,13 +54,13 @@ export const ApiKey = z
       name: "Boiler room tablet",
       created_at: "2026-01-31T12:00:00.000Z",
       last_used: null,
-      expires_at: "2027-01-31T12:00:00.000Z",
+      expires_at: "2099-12-31T12:00:00.000Z",
     },
   });
 export type ApiKey = z.infer<typeof ApiKey>;
 
 /** The body of `POST /keys`; none makes a master key, `device_id` a device key. */
-export const NewApiKey = z
+export const ApiKeyInput = z
   .strictObject({
     access: z
       .enum(["full", "device"])
@@ -73,8 +73,8 @@ export const NewApiKey = z
       .describe("When it stops working, in the future; null or left out for never."),
   })
   .meta({
-    id: "NewApiKey",
+    id: "ApiKeyInput",
     description: "A key to create; nothing makes a master key.",
-    example: { device_id: "pump-1", name: "Boiler room tablet", expires_at: "2027-01-31T12:00:00Z" },
+    example: { device_id: "pump-1", name: "Boiler room tablet", expires_at: "2099-12-31T12:00:00Z" },
   });
-export type NewApiKey = z.infer<typeof NewApiKey>;
+export type ApiKeyInput = z.infer<typeof ApiKeyInput>;

@@ -120,9 +120,9 @@ export const ListedBoard = z
 export type ListedBoard = z.output<typeof ListedBoard>;
 
 /** The body of `POST /boards`. */
-export const NewBoard = z
+export const BoardInput = z
   .strictObject({ name: BoardName, panels: members.panels.default([]) })
-  .meta({ id: "NewBoard", description: "A board to create.", example });
+  .meta({ id: "BoardInput", description: "A board to create.", example });
 
 /** The body of `POST /boards/:id`. */
 export const BoardPatch = z

@@ -14,9 +14,11 @@ const Version = wellFormedText(64).min(1).nullable();
 const Problem = z.enum(["any", ...problemWords]);
 
 /** A value of a shadow that a condition can ask for; null is for a member that is absent. */
-const ShadowValue = z.union([wellFormedText(256), z.number(), z.boolean(), z.null()], {
-  error: "must be a text of at most 256 characters, a number, true, false or null",
-});
+const ShadowValue = z
+  .union([wellFormedText(256), z.number(), z.boolean(), z.null()], {
+    error: "must be a text of at most 256 characters, a number, true, false or null",
+  })
+  .meta({ id: "ShadowValue", description: "A text, a number, true, false, or null." });
 export type ShadowValue = z.infer<typeof ShadowValue>;
 
 const allOrNone = <T extends z.ZodType>(id: string, item: T, what: string) =>

@@ -75,7 +75,19 @@ export type DeviceCredentials = z.infer<typeof DeviceCredentials>;
 export const CreatedDevice = Device.extend(DeviceCredentials.shape).meta({
   id: "CreatedDevice",
   description: "A device that was just created, with its secrets.",
-  example: { ...example, online: false, last_seen: null, ...secrets },
+  example: {
+    ...example,
+    online: false,
+    last_seen: null,
+    shadow: {
+      state: { desired: {}, reported: { online: false } },
+      metadata: { desired: {}, reported: {} },
+      tags: shadowExample.tags,
+      version: 1,
+      timestamp: Date.parse(example.created_at),
+    },
+    ...secrets,
+  },
 });
 
 /** The answer to a rotation of the MQTT password. */
@@ -93,15 +105,15 @@ export const RotatedPublicKey = DeviceCredentials.pick({ public_key: true }).met
 });
 
 /** The body of `POST /devices`. */
-export const NewDevice = z
+export const DeviceInput = z
   .strictObject({
     id: DeviceId.optional().describe("Its id, for good; generated if left out."),
     name: DeviceName.optional(),
     acl: Acl.optional().describe("What its public key may do; a default one if left out."),
-    shadow: ShadowPatch.optional().describe("Its first state."),
+    shadow: ShadowPatch.optional().describe("Its first state; its `version` can only be 0."),
   })
   .meta({
-    id: "NewDevice",
+    id: "DeviceInput",
     description: "A device to create; all members may be left out.",
     example: { id: "pump-1", name: "Boiler pump", shadow: { tags: { labels: ["boiler"] } } },
   });

@@ -25,7 +25,7 @@ const signature = "A signature over the 32 bytes of the SHA-256, in base64, for 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hex digits in lower case");
 
 /** The body of `POST /firmware`. */
-export const NewFirmware = z
+export const FirmwareInput = z
   .strictObject({
     name: text(64).describe("What people call it; unique together with `version`."),
     version: Version.describe(version),
@@ -42,7 +42,7 @@ export const NewFirmware = z
     note: text(1_000).optional().describe("A text for people."),
   })
   .meta({
-    id: "NewFirmware",
+    id: "FirmwareInput",
     description: "A file that devices can run; its content is sent to `POST /firmware/:id/content`.",
     example: {
       name: "pump",
@@ -52,7 +52,7 @@ export const NewFirmware = z
       requires: { labels: { all: ["pump-v2"] } },
     },
   });
-export type NewFirmware = z.infer<typeof NewFirmware>;
+export type FirmwareInput = z.infer<typeof FirmwareInput>;
 
 /** A file under a name and a version. */
 export const Firmware = z

@@ -40,29 +40,35 @@ export const FleetSummary = z
     online: devices("that are connected"),
     firmware: z
       .array(
-        z.object({
-          version: z.string().describe("As devices report it, such as in `ota.fw_version`."),
-          devices: devices("with this version"),
-        }),
+        z
+          .object({
+            version: z.string().describe("As devices report it, such as in `ota.fw_version`."),
+            devices: devices("with this version"),
+          })
+          .meta({ id: "VersionCount", description: "How many devices have a version." }),
       )
       .describe("The most frequent versions, at most 6."),
     other_firmware: devices("with another version"),
     no_firmware: devices("that report no version"),
     labels: z
       .array(
-        z.object({
-          label: z.string().describe("A label of devices."),
-          devices: devices("with this label"),
-        }),
+        z
+          .object({
+            label: z.string().describe("A label of devices."),
+            devices: devices("with this label"),
+          })
+          .meta({ id: "LabelCount", description: "How many devices have a label." }),
       )
       .describe("The most frequent labels, at most 20. A device counts for each of its labels."),
     other_labels: devices("with each of the other labels, added up"),
     silent: z
       .array(
-        z.object({
-          hours: z.int().min(1).describe("Number of hours without a connection."),
-          devices: devices("that are offline for longer, or were created before and never connected"),
-        }),
+        z
+          .object({
+            hours: z.int().min(1).describe("Number of hours without a connection."),
+            devices: devices("that are offline for longer, or were created before and never connected"),
+          })
+          .meta({ id: "SilentCount", description: "How many devices are silent for so long." }),
       )
       .describe("Devices that are silent, for each of some times."),
   })

@@ -81,7 +81,7 @@ const Stage = z
       .describe("And this long after that: an ISO 8601 duration."),
     hold: z.boolean().default(false).describe("Then the job pauses, for a person to go on."),
   })
-  .meta({ id: "NewStage", outputId: "Stage", description: "A stage of a rollout." });
+  .meta({ id: "StageInput", outputId: "Stage", description: "A stage of a rollout." });
 
 const Rollout = z
   .strictObject({
@@ -100,7 +100,7 @@ const Rollout = z
         "Largest number of executions that are `sent` at a time; absent is 100, and no limit for the shadow.",
       ),
   })
-  .meta({ id: "NewRollout", outputId: "Rollout", description: "How fast a job goes." });
+  .meta({ id: "RolloutInput", outputId: "Rollout", description: "How fast a job goes." });
 
 const attempts = z.int().min(1).max(100);
 const retryOn = z.array(z.enum(["failed", "timed_out"]));
@@ -115,7 +115,7 @@ const Retry = z
   })
   .meta({ id: "Retry", description: "When a device is tried again." });
 
-const NewRetry = z
+const RetryInput = z
   .strictObject({
     attempts: attempts
       .optional()
@@ -125,10 +125,10 @@ const NewRetry = z
       .describe("After what end another attempt is made: by default `timed_out`, of firmware also `failed`."),
     after: retryAfter,
   })
-  .meta({ id: "NewRetry", description: "When a device is tried again; none whose firmware rolled back." });
+  .meta({ id: "RetryInput", description: "When a device is tried again; none whose firmware rolled back." });
 
 /** The rules of retries in full. */
-export function retryOf({ retry, action }: NewJob): Job["retry"] {
+export function retryOf({ retry, action }: JobInput): Job["retry"] {
   const isFirmware = action.kind === "firmware";
   const { attempts = isFirmware ? 3 : 1, on = isFirmware ? ["failed", "timed_out"] : ["timed_out"] } = retry;
   return { attempts, on, after: retry.after };
@@ -146,13 +146,13 @@ const PauseAt = z
       .default(10)
       .describe("Least number of executions that ended since the job last ran."),
   })
-  .meta({ id: "NewPauseAt", outputId: "PauseAt", description: "When a job pauses by itself." });
+  .meta({ id: "PauseAtInput", outputId: "PauseAt", description: "When a job pauses by itself." });
 
 const expiresIn = durationBetween("PT1M", "P365D");
 const name = wellFormedText(128).min(1);
 
 /** The body of `POST /jobs`. */
-export const NewJob = z
+export const JobInput = z
   .strictObject({
     name: name.optional().describe("For people."),
     target: JobTarget,
@@ -164,7 +164,7 @@ export const NewJob = z
     expires_in: expiresIn
       .default("P7D")
       .describe("When an execution ends that was not sent: an ISO 8601 duration of PT1M to P365D."),
-    retry: NewRetry.prefault({}),
+    retry: RetryInput.prefault({}),
     rollout: Rollout.prefault({}),
     pause_at: PauseAt.optional(),
   })
@@ -173,7 +173,7 @@ export const NewJob = z
     message: "needs a target with `where`",
   })
   .meta({
-    id: "NewJob",
+    id: "JobInput",
     description: "One action for the devices of a target.",
     example: {
       name: "Eco mode",
@@ -183,7 +183,7 @@ export const NewJob = z
       pause_at: { failed_percent: 20 },
     },
   });
-export type NewJob = z.infer<typeof NewJob>;
+export type JobInput = z.infer<typeof JobInput>;
 
 /** Finds in a body what the service refuses beyond the schema; the body may break the schema. */
 export function checkNewJob({ action }: JsonObject, violations: ViolationList): void {

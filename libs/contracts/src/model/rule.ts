@@ -33,6 +33,7 @@ const comparison = {
   is: z.enum([">", ">=", "<", "<=", "==", "!=", "outside", "inside"]).describe("How it compares."),
   than: z
     .union([z.number(), wellFormedText(256), z.boolean(), Bounds])
+    .meta({ id: "ComparedValue", description: "A number, a text, true, false, or two numbers." })
     .describe("What it compares to; two numbers for `outside` and `inside`, which include their bounds."),
 };
 
@@ -50,7 +51,7 @@ const ValueCondition = z
       ),
   })
   .meta({
-    id: "NewValueCondition",
+    id: "ValueConditionInput",
     outputId: "ValueCondition",
     description: "Holds while the newest record of a topic has such a value. Other messages change nothing.",
   });
@@ -129,14 +130,20 @@ const EventCondition = z
   .meta({ id: "EventCondition", description: "Holds while that happened so often within that time." });
 
 /** When a rule holds for a device. */
-export const RuleCondition = z.discriminatedUnion("kind", [
-  ValueCondition,
-  OfflineCondition,
-  SilentCondition,
-  ShadowValueCondition,
-  NotTakenCondition,
-  EventCondition,
-]);
+export const RuleCondition = z
+  .discriminatedUnion("kind", [
+    ValueCondition,
+    OfflineCondition,
+    SilentCondition,
+    ShadowValueCondition,
+    NotTakenCondition,
+    EventCondition,
+  ])
+  .meta({
+    id: "RuleConditionInput",
+    outputId: "RuleCondition",
+    description: "When a rule holds for a device.",
+  });
 export type RuleCondition = z.output<typeof RuleCondition>;
 
 const members = {
@@ -158,7 +165,7 @@ const members = {
   note: wellFormedText(1_000).nullable().describe("What to do about it; part of each message."),
 };
 
-export const NewRule = z
+export const RuleInput = z
   .strictObject({
     ...members,
     enabled: members.enabled.default(true),
@@ -170,7 +177,7 @@ export const NewRule = z
     note: members.note.default(null),
   })
   .meta({
-    id: "NewAlertRule",
+    id: "AlertRuleInput",
     description: "A rule to create.",
     example: {
       name: "Freezer is warm",
@@ -180,7 +187,7 @@ export const NewRule = z
       for: "PT5M",
     },
   });
-export type NewRule = z.output<typeof NewRule>;
+export type RuleInput = z.output<typeof RuleInput>;
 
 export const RulePatch = z
   .strictObject(members)
@@ -214,7 +221,7 @@ export const AlertRule = z
 export type AlertRule = z.output<typeof AlertRule>;
 
 /** Adds what no schema of one member can refuse. `rule` has passed the schema. */
-export function checkRule(rule: Pick<NewRule, "when" | "for">, violations: ViolationList): void {
+export function checkRule(rule: Pick<RuleInput, "when" | "for">, violations: ViolationList): void {
   const { when } = rule;
   if (when.kind !== "value" && when.kind !== "shadow") {
     if (!/^P(T?0[A-Z])+$/.test(rule.for))
@@ -236,7 +243,7 @@ export function checkRule(rule: Pick<NewRule, "when" | "for">, violations: Viola
 
 /** {@link checkRule} of a body of which only the schema's own violations are known. */
 export function checkNewRule(body: JsonObject, violations: ViolationList): void {
-  const parsed = NewRule.safeParse(body);
+  const parsed = RuleInput.safeParse(body);
   if (parsed.success) checkRule(parsed.data, violations);
 }
 
@@ -250,11 +257,11 @@ const mailKind = z.literal("mail").describe("Alerts are sent by mail.");
 const webhookKind = z.literal("webhook").describe("Alerts are sent to a webhook.");
 const channelExample = { kind: "mail", name: "On call", to: ["ann@example.com"] } as const;
 
-export const NewChannel = z
+export const ChannelInput = z
   .discriminatedUnion("kind", [
     z
       .strictObject({ kind: mailKind, name: channelMembers.name, to: channelMembers.to })
-      .meta({ id: "NewMailChannel", description: "Addresses that get alerts by mail." }),
+      .meta({ id: "MailChannelInput", description: "Addresses that get alerts by mail." }),
     z
       .strictObject({
         kind: webhookKind,
@@ -262,10 +269,10 @@ export const NewChannel = z
         webhook_id: channelMembers.webhook_id,
         format: channelMembers.format,
       })
-      .meta({ id: "NewWebhookChannel", description: "A webhook that gets alerts." }),
+      .meta({ id: "WebhookChannelInput", description: "A webhook that gets alerts." }),
   ])
-  .meta({ id: "NewAlertChannel", description: "A channel to create.", example: channelExample });
-export type NewChannel = z.output<typeof NewChannel>;
+  .meta({ id: "AlertChannelInput", description: "A channel to create.", example: channelExample });
+export type ChannelInput = z.output<typeof ChannelInput>;
 
 export const ChannelPatch = z
   .strictObject(channelMembers)

@@ -29,9 +29,9 @@ export const SavedView = z
 export type SavedView = z.infer<typeof SavedView>;
 
 /** The body of `POST /views`. */
-export const NewView = z
+export const ViewInput = z
   .strictObject({ name: ViewName, query: ViewQuery })
-  .meta({ id: "NewView", description: "A view to save.", example });
+  .meta({ id: "ViewInput", description: "A view to save.", example });
 
 /** The body of `POST /views/:id`. */
 export const ViewPatch = z.strictObject({ name: ViewName.optional(), query: ViewQuery.optional() }).meta({

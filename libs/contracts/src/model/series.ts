@@ -84,7 +84,13 @@ const SeriesPoints = z
     topic: z.string().describe("Relative to `db/<device id>/`."),
     pointer: z.string().describe("JSON pointer to the numbers; empty for messages that are numbers."),
     points: z
-      .array(z.array(z.union([Timestamp, number])))
+      .array(
+        z.array(
+          z
+            .union([Timestamp, number])
+            .meta({ id: "SeriesValue", description: "The time of a point, or a number; null without one." }),
+        ),
+      )
       .describe("The begin of each span, then the value of each function of `fn`, in that order."),
   })
   .meta({ id: "SeriesPoints", description: "Numbers of one device, topic and pointer, by spans of time." });

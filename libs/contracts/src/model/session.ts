@@ -41,7 +41,7 @@ export const CreatedSession = z
   });
 
 /** The body of `POST /sessions`. */
-export const NewSession = z
+export const SessionInput = z
   .strictObject({
     name: z.string().max(256).nullable().optional().describe("Where it is, such as the browser."),
     days: z
@@ -54,7 +54,7 @@ export const NewSession = z
       ),
   })
   .meta({
-    id: "NewSession",
+    id: "SessionInput",
     description: "A session to begin.",
     example: { name: "Firefox on Linux", days: 1 },
   });

@@ -11,7 +11,7 @@ const members = {
 };
 const RuleIds = z.array(z.string().min(1).max(128)).min(1).max(alertBounds.rules);
 
-export const NewSilence = z
+export const SilenceInput = z
   .strictObject({
     where: members.where.default({}),
     rule_ids: RuleIds.optional().describe("Ids of the rules it is for; all without it."),
@@ -20,19 +20,19 @@ export const NewSilence = z
     note: members.note.default(null),
   })
   .meta({
-    id: "NewSilence",
+    id: "SilenceInput",
     description: "A time in which alerts are kept but not sent.",
     example: {
       where: { labels: { all: ["site-1"] } },
-      until: "2026-01-31T18:00:00.000Z",
+      until: "2099-12-31T18:00:00.000Z",
       note: "Maintenance",
     },
   });
-export type NewSilence = z.output<typeof NewSilence>;
+export type SilenceInput = z.output<typeof SilenceInput>;
 
 /** Adds what no schema of one member can refuse; `now` is Unix milliseconds. */
 export function checkSilence(
-  { from, until }: Pick<NewSilence, "from" | "until">,
+  { from, until }: Pick<SilenceInput, "from" | "until">,
   now: number,
   violations: ViolationList,
 ): void {
@@ -59,7 +59,7 @@ export const Silence = z
       where: { labels: { all: ["site-1"] } },
       rule_ids: null,
       from: "2026-01-31T12:00:00.000Z",
-      until: "2026-01-31T18:00:00.000Z",
+      until: "2099-12-31T18:00:00.000Z",
       note: "Maintenance",
       created_at: "2026-01-31T12:00:00.000Z",
     },

@@ -102,7 +102,7 @@ const members = {
 const example = { url: "https://example.com/devmesh", events: ["offline", "rpc.out.alarm"] };
 
 /** The body of `POST /webhooks`. */
-export const NewWebhook = z
+export const WebhookInput = z
   .strictObject({
     url: members.url,
     events: members.events,
@@ -111,8 +111,8 @@ export const NewWebhook = z
     labels: members.labels.optional(),
     records: members.records.optional(),
   })
-  .meta({ id: "NewWebhook", description: "A URL, and what is sent to it.", example });
-export type NewWebhook = z.infer<typeof NewWebhook>;
+  .meta({ id: "WebhookInput", description: "A URL, and what is sent to it.", example });
+export type WebhookInput = z.infer<typeof WebhookInput>;
 
 /** The body of `POST /webhooks/:id`. */
 export const WebhookPatch = z

@@ -6,15 +6,15 @@ import { durationBetween } from "../model/duration.ts";
 import {
   AlertChannel,
   AlertRule,
+  ChannelInput,
   ChannelPatch,
   channelTests,
   checkNewRule,
-  NewChannel,
-  NewRule,
+  RuleInput,
   RulePatch,
   Severity,
 } from "../model/rule.ts";
-import { NewSilence, Silence } from "../model/silence.ts";
+import { Silence, SilenceInput } from "../model/silence.ts";
 import { countedPaging, defineRoutes, get, paging, post, remove } from "./route.ts";
 
 const tagged = { tag: "Alerts", auth: ["master", "session"] } as const;
@@ -42,7 +42,7 @@ export const alertRoutes = defineRoutes({
     ...post("/rules", "rule"),
     ...tagged,
     summary: "Create a rule",
-    body: { schema: NewRule, optional: false, checkBesides: checkNewRule },
+    body: { schema: RuleInput, optional: false, checkBesides: checkNewRule },
     answers: {
       201: { description: "The rule.", json: AlertRule, headers: { Location: "Where the rule is read." } },
     },
@@ -61,7 +61,7 @@ export const alertRoutes = defineRoutes({
       }),
     }),
     cost: { tokens: 19, of: "A trial of a rule", applies: () => true },
-    body: { schema: NewRule, optional: false, checkBesides: checkNewRule },
+    body: { schema: RuleInput, optional: false, checkBesides: checkNewRule },
     answers: { 200: { description: "What it would have done.", json: RuleTrial } },
     calls: [{ contract, methods: ["tryRule"] }],
   },
@@ -145,7 +145,7 @@ export const alertRoutes = defineRoutes({
     ...post("/channels", "channel"),
     ...tagged,
     summary: "Create a channel, where alerts are sent",
-    body: { schema: NewChannel, optional: false },
+    body: { schema: ChannelInput, optional: false },
     answers: { 201: { description: "The channel.", json: AlertChannel } },
     calls: [{ contract, methods: ["createChannel"] }],
   },
@@ -192,7 +192,7 @@ export const alertRoutes = defineRoutes({
     ...tagged,
     summary: "Create a silence: a time in which alerts are kept but not sent",
     description: "What still fires when it ends is sent then.",
-    body: { schema: NewSilence, optional: false },
+    body: { schema: SilenceInput, optional: false },
     answers: { 201: { description: "The silence.", json: Silence } },
     calls: [{ contract, methods: ["createSilence"] }],
   },

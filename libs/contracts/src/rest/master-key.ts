@@ -4,18 +4,18 @@ import { jobs } from "../jobs.ts";
 import { keys } from "../keys.ts";
 import { DeadMail, mailer } from "../mailer.ts";
 import { FunctionName } from "../model/acl.ts";
-import { ApiKey, NewApiKey } from "../model/api-key.ts";
-import { Board, BoardPatch, boardBounds, ListedBoard, NewBoard } from "../model/board.ts";
+import { ApiKey, ApiKeyInput } from "../model/api-key.ts";
+import { Board, BoardInput, BoardPatch, boardBounds, ListedBoard } from "../model/board.ts";
 import { ConditionInput } from "../model/condition-text.ts";
 import { ListedCustomer } from "../model/customer.ts";
 import {
   CreatedDevice,
   Device,
   DeviceCredentials,
+  DeviceInput,
   DeviceListItem,
   DeviceListOrder,
   DevicePatch,
-  NewDevice,
   RotatedPublicKey,
   RotatedToken,
 } from "../model/device.ts";
@@ -26,13 +26,13 @@ import { DeviceDiagnosis, Diagnosis, DiagnosisWord, UnknownDevice } from "../mod
 import { Since } from "../model/duration.ts";
 import { Execution, ExecutionPatch, ExecutionState } from "../model/execution.ts";
 import { FleetSummary } from "../model/fleet.ts";
-import { checkNewJob, Job, JobPatch, JobState, JobTrial, NewJob } from "../model/job.ts";
+import { checkNewJob, Job, JobInput, JobPatch, JobState, JobTrial } from "../model/job.ts";
 import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
-import { maxViews, NewView, SavedView, ViewPatch } from "../model/saved-view.ts";
-import { CreatedSession, maxSessions, NewSession, Session } from "../model/session.ts";
+import { maxViews, SavedView, ViewInput, ViewPatch } from "../model/saved-view.ts";
+import { CreatedSession, maxSessions, Session, SessionInput } from "../model/session.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { countedPaging, defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
@@ -136,7 +136,7 @@ page may be on two pages or none.`,
     ...post("/devices", "device"),
     ...secret("Devices"),
     summary: "Create a device",
-    body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
+    body: { schema: DeviceInput, optional: true, checkBesides: checkShadowOf },
     answers: {
       201: {
         description: "The device and, only here, its secrets.",
@@ -231,7 +231,7 @@ An entry that happens again meanwhile is at the beginning again.`,
     ...tagged("Devices"),
     summary: "Save a view of the list of devices",
     description: `All master keys and their sessions share the views; there are at most ${maxViews}.`,
-    body: { schema: NewView, optional: false },
+    body: { schema: ViewInput, optional: false },
     answers: { 201: { description: "The view.", json: SavedView } },
     calls: [{ contract: devices, methods: ["createView"] }],
   },
@@ -264,7 +264,7 @@ An entry that happens again meanwhile is at the beginning again.`,
     ...tagged("Boards"),
     summary: "Create a board",
     description: `All master keys and their sessions share the boards; there are at most ${boardBounds.boards} of ${boardBounds.panels} panels.`,
-    body: { schema: NewBoard, optional: false },
+    body: { schema: BoardInput, optional: false },
     answers: {
       201: { description: "The board.", json: Board, headers: { Location: "Where the board is read." } },
     },
@@ -383,7 +383,7 @@ An entry that happens again meanwhile is at the beginning again.`,
     query: z.object({
       dry_run: QueryBoolean.optional().meta({ description: "Only counts the devices that it would have." }),
     }),
-    body: { schema: NewJob, optional: false, checkBesides: checkNewJob },
+    body: { schema: JobInput, optional: false, checkBesides: checkNewJob },
     answers: {
       200: { description: "With `dry_run`: what it would do.", json: JobTrial },
       201: {
@@ -447,7 +447,7 @@ An entry that happens again meanwhile is at the beginning again.`,
     ...secret("Keys"),
     summary: "Create a key",
     description: "No body makes a master key; `device_id` makes a device key.",
-    body: { schema: NewApiKey, optional: true },
+    body: { schema: ApiKeyInput, optional: true },
     answers: { 201: { description: "The key.", json: ApiKey } },
     calls: [{ contract: keys, methods: ["createKey"] }],
   },
@@ -475,7 +475,7 @@ An entry that happens again meanwhile is at the beginning again.`,
     summary: "Begin a session of the dashboard",
     description: `Its key does what the master key does, except read or make a secret. At most ${maxSessions} last at a time: one more ends
 the one that was not used for longest.`,
-    body: { schema: NewSession, optional: true },
+    body: { schema: SessionInput, optional: true },
     answers: { 201: { description: "The session and, only here, its key.", json: CreatedSession } },
     calls: [{ contract: keys, methods: ["createSession"] }],
   },

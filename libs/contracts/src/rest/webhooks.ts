@@ -2,8 +2,8 @@ import { z } from "zod";
 import {
   CreatedWebhook,
   DeadDelivery,
-  NewWebhook,
   Webhook,
+  WebhookInput,
   WebhookPatch,
   WebhookSecret,
   WebhookTest,
@@ -25,7 +25,7 @@ export const webhooks = defineRoutes({
     ...secret,
     summary: "Send what happens to a URL",
     description: `From the answer on, each such event is sent at least once. At most ${webhookLimits.webhooks} webhooks.`,
-    body: { schema: NewWebhook, optional: false },
+    body: { schema: WebhookInput, optional: false },
     answers: {
       201: {
         description: "The webhook and, only here, its secret.",

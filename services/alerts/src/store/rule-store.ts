@@ -1,8 +1,8 @@
-import type { NewChannel, NewRule } from "@devmesh/contracts/model/rule";
+import type { ChannelInput, RuleInput } from "@devmesh/contracts/model/rule";
 import type { Silence } from "@devmesh/contracts/model/silence";
 
 /** A rule as it is stored. */
-export interface StoredRule extends Omit<NewRule, "notify"> {
+export interface StoredRule extends Omit<RuleInput, "notify"> {
   readonly id: string;
   readonly notify: readonly string[];
   /** `for` in milliseconds. */
@@ -14,7 +14,7 @@ export interface StoredRule extends Omit<NewRule, "notify"> {
   readonly revision: number;
 }
 
-export type StoredChannel = NewChannel & {
+export type StoredChannel = ChannelInput & {
   readonly id: string;
   readonly created_at: number;
   /** When alerts were last sent to it; 0 for never. */

@@ -46,7 +46,10 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: baseUrl }],
-    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    tags: Object.entries({
+      ...tags,
+      [webhookTag]: "Requests to the URL of a webhook, which its receiver answers.",
+    }).map(([name, description]) => ({ name, description })),
     paths,
     webhooks: { event: { post: describeWebhook() } },
     components: {
@@ -70,11 +73,22 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
       if (io === "output" && _zod.def.type === "object" && _zod.def.catchall === undefined) {
         delete jsonSchema.additionalProperties;
       }
+      joinTexts(jsonSchema);
       // A parameter is checked as a text, but described as what it means.
       if (jsonSchema.type === "integer" || jsonSchema.type === "boolean") delete jsonSchema.pattern;
     },
   });
   return withBareReferences(described) as OpenApiDocument;
+}
+
+/** A union of texts is one text: generators make a class of a union. */
+function joinTexts(schema: z.core.JSONSchema.BaseSchema): void {
+  const members = schema.anyOf ?? [];
+  if (members.length < 2 || members.some(({ type }) => type !== "string")) return;
+  delete schema.anyOf;
+  schema.type = "string";
+  const patterns = members.map(({ pattern, enum: words }) => pattern ?? (words && `^(${words.join("|")})$`));
+  if (patterns.every((one) => one !== undefined)) schema.pattern = patterns.join("|");
 }
 
 /** Beside a reference only a description stays: other keywords are leftovers of the schema that is referred to. */
@@ -119,10 +133,14 @@ function describeRoute(
   };
 }
 
+/** Generators put each tag into a file, so requests that the mesh sends cannot share one with those that it answers. */
+const webhookTag = "Webhook receiver";
+
 /** A request to the URL of a webhook (api.md, Webhooks). */
 function describeWebhook(): ZodOpenApiOperationObject {
   return {
-    tags: ["Webhooks"],
+    operationId: "receiveEvents",
+    tags: [webhookTag],
     summary: "What happens, sent to a URL",
     description: `Signed as Standard Webhooks says, whose libraries verify it with the secret of the webhook. An event comes at least
 once, in no order; records come in the order of storing.`,
@@ -193,6 +211,7 @@ function describeProblem({ id, status, reasons }: ProblemSet): ZodOpenApiRespons
   return {
     ...(id !== undefined && { id }),
     description: reasons.map(({ reason, when }) => `- \`${reason}\`: ${when}`).join("\n"),
+    "x-reasons": reasons.map(({ reason }) => reason),
     headers: describeHeaders({
       "X-Request-Id": rateHeaders["X-Request-Id"],
       ...(status === 401 && { "WWW-Authenticate": "`Bearer`." }),
@@ -202,14 +221,8 @@ function describeProblem({ id, status, reasons }: ProblemSet): ZodOpenApiRespons
     }),
     content: {
       "application/problem+json": {
-        schema: {
-          allOf: [{ $ref: "#/components/schemas/Problem" }],
-          type: "object",
-          properties: {
-            status: { const: status },
-            reason: { type: "string", enum: reasons.map(({ reason }) => reason) },
-          },
-        },
+        // By the plain schema a client reads reasons that a later release adds; a generator makes one class of it.
+        schema: { $ref: "#/components/schemas/Problem" },
         ...(first && {
           example: newProblem({ status, reason: first.reason, detail: first.when, requestId }),
         }),

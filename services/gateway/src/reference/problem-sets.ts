@@ -78,6 +78,9 @@ function reasonsOf(route: RouteDeclaration): (ProblemReason & { readonly status:
   return [
     ...ofGateway,
     ...ofServices(Object.entries(ofAll), true),
-    ...ofServices(declaredErrors(route), false),
+    ...ofServices(
+      [...declaredErrors(route)].filter(([reason]) => !(reason in ofAll)),
+      false,
+    ),
   ];
 }

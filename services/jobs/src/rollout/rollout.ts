@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { lengthOf } from "@devmesh/contracts/model/duration";
-import { type Job, type JobPatch, jobLimits, type NewJob, retryOf } from "@devmesh/contracts/model/job";
+import { type Job, type JobInput, type JobPatch, jobLimits, retryOf } from "@devmesh/contracts/model/job";
 import { noExecutions, type StateCounts } from "../store/execution-store.ts";
 import type { StoredJob } from "../store/job-store.ts";
 
@@ -17,7 +17,7 @@ const minuteMs = 60_000;
 
 /** A job as it begins. */
 export function createStoredJob(
-  given: NewJob,
+  given: JobInput,
   created: { readonly id: string; readonly at: number; readonly by: Job["created_by"] },
 ): StoredJob {
   const { id, at, by } = created;

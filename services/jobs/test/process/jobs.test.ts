@@ -1,4 +1,4 @@
-import { type JobPatch, jobLimits, type NewJob } from "@devmesh/contracts/model/job";
+import { type JobInput, type JobPatch, jobLimits } from "@devmesh/contracts/model/job";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { describeOverStores } from "./describe-over-stores.ts";
@@ -171,7 +171,7 @@ describeOverStores("jobs", (start) => {
   test("bad input is refused with its place, and nothing is stored", async () => {
     const before = await mesh.listJobs();
     const deep = { state: { desired: JSON.parse('{"a":{"__proto__":1}}') } };
-    const action = { kind: "shadow", patch: deep } as unknown as NewJob["action"];
+    const action = { kind: "shadow", patch: deep } as unknown as JobInput["action"];
     await expect(create({ action })).rejects.toMatchObject({
       reason: "job_invalid",
       details: [{ pointer: "/action/patch/state/desired/a/__proto__" }],

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Execution } from "@devmesh/contracts/model/execution";
 import { firmwareBounds } from "@devmesh/contracts/model/firmware";
-import type { NewJob } from "@devmesh/contracts/model/job";
+import type { JobInput } from "@devmesh/contracts/model/job";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import { expect } from "@jest/globals";
@@ -14,7 +14,7 @@ const { pieceBytes } = firmwareBounds;
 export const image = Buffer.from(Uint8Array.from({ length: pieceBytes + 5_000 }, (_, at) => (at * 7) % 251));
 export const sha256 = createHash("sha256").update(image).digest("hex");
 
-type Action = Extract<NewJob["action"], { readonly kind: "firmware" }>;
+type Action = Extract<JobInput["action"], { readonly kind: "firmware" }>;
 type AskedJob = Parameters<JobsFixture["createJob"]>[0];
 
 const call = () => createCallContext({ timeoutMs: 20_000 });

@@ -1,5 +1,5 @@
 import { EmailAddress } from "@devmesh/contracts/model/email-address";
-import { type AlertChannel, alertBounds, ChannelPatch, NewChannel } from "@devmesh/contracts/model/rule";
+import { type AlertChannel, alertBounds, ChannelInput, ChannelPatch } from "@devmesh/contracts/model/rule";
 import { WebhookFormat } from "@devmesh/contracts/model/webhook";
 import { NativeSelect, SegmentedControl, TagsInput, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -36,7 +36,7 @@ export function ChannelForm({ stored, onClose }: ChannelFormProps) {
   const api = useApi();
   const queries = useQueryClient();
   const saving = useMutation({
-    mutationFn: (body: NewChannel) =>
+    mutationFn: (body: ChannelInput) =>
       stored === null
         ? api.call("createChannel", { body })
         : api.call("changeChannel", { params: { id: stored.id }, body: patchOf(body) }),
@@ -122,14 +122,14 @@ function WebhookChoice({ field }: { readonly field: ChannelField }) {
 function readChannel({ kind, name, to, webhook_id, format }: TypedChannel) {
   const sends = kind === "mail" ? { to } : { webhook_id, format };
   const body = { kind, name: name.trim(), ...sends };
-  const read = readBody<TypedChannel, typeof NewChannel>(NewChannel, body, channelField);
+  const read = readBody<TypedChannel, typeof ChannelInput>(ChannelInput, body, channelField);
   const wrong = to.find((address) => !EmailAddress.safeParse(address).success);
   if (wrong !== undefined && read.faults.to !== undefined) read.faults.to = `${wrong} is no e-mail address.`;
   return read;
 }
 
 /** The kind of a channel stays. */
-function patchOf({ kind: _, ...body }: NewChannel): ChannelPatch {
+function patchOf({ kind: _, ...body }: ChannelInput): ChannelPatch {
   return ChannelPatch.parse(body);
 }
 

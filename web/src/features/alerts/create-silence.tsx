@@ -1,5 +1,5 @@
 import { describeTextError, parseConditionText } from "@devmesh/contracts/model/condition-text";
-import { checkSilence, NewSilence } from "@devmesh/contracts/model/silence";
+import { checkSilence, SilenceInput } from "@devmesh/contracts/model/silence";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import { MultiSelect, SegmentedControl, Text, Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -49,7 +49,7 @@ export function CreateSilence({ initial, onClose }: CreateSilenceProps) {
   const queries = useQueryClient();
   const { data: rules = [] } = useRules();
   const creation = useMutation({
-    mutationFn: (body: NewSilence) => api.call("createSilence", { body }),
+    mutationFn: (body: SilenceInput) => api.call("createSilence", { body }),
     async onSuccess() {
       await queries.invalidateQueries({ queryKey: queryKeys.silences });
       onClose();
@@ -116,14 +116,14 @@ export function CreateSilence({ initial, onClose }: CreateSilenceProps) {
 }
 
 /** Reads a silence as it is typed; `now` is Unix ms. */
-export function readSilence(typed: TypedSilence, now: number): ReadForm<TypedSilence, NewSilence> {
+export function readSilence(typed: TypedSilence, now: number): ReadForm<TypedSilence, SilenceInput> {
   const { where, rule_ids, lasts, from, until, note } = typed;
   const condition = parseConditionText(where);
   const times =
     lasts === "times"
       ? { ...(from.trim() !== "" && { from: timeInField(from) }), until: timeInField(until) }
       : { until: new Date(now + lengths[lasts]).toISOString() };
-  const { data, error } = NewSilence.safeParse({
+  const { data, error } = SilenceInput.safeParse({
     where: "condition" in condition ? condition.condition : {},
     ...(rule_ids.length > 0 && { rule_ids }),
     ...times,

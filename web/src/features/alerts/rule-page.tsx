@@ -1,4 +1,4 @@
-import { AlertRule, type NewRule, Severity } from "@devmesh/contracts/model/rule";
+import { AlertRule, type RuleInput, Severity } from "@devmesh/contracts/model/rule";
 import {
   Button,
   Checkbox,
@@ -81,14 +81,14 @@ function RuleEditor({ stored, initial }: RuleEditorProps) {
   const { data: channels, error: channelsError, refetch } = useChannels();
   const { data: webhooks = [] } = useWebhooks();
   const trying = useMutation({
-    mutationFn: async (rule: NewRule) => ({
+    mutationFn: async (rule: RuleInput) => ({
       of: triedPart(rule),
       when: rule.when,
       trial: await api.call("tryRule", { query: { over: "P7D" }, body: rule }),
     }),
   });
   const saving = useMutation({
-    mutationFn: async (rule: NewRule) =>
+    mutationFn: async (rule: RuleInput) =>
       AlertRule.parse(
         stored === null
           ? await api.call("createRule", { body: rule })

@@ -3,7 +3,7 @@ import {
   parseConditionText,
   printConditionText,
 } from "@devmesh/contracts/model/condition-text";
-import { type AlertRule, checkRule, NewRule } from "@devmesh/contracts/model/rule";
+import { type AlertRule, checkRule, RuleInput } from "@devmesh/contracts/model/rule";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import { durationAsTyped, typedDuration } from "../../components/typed-duration.ts";
 import { faultsOf, type ReadForm, violationsIn } from "../../components/use-checked-form.ts";
@@ -46,10 +46,10 @@ export const emptyRule: TypedRule = {
 };
 
 /** Reads a rule as it is typed. */
-export function readRule(typed: TypedRule): ReadForm<TypedRule, NewRule> {
+export function readRule(typed: TypedRule): ReadForm<TypedRule, RuleInput> {
   const kind = conditionKinds[typed.kind];
   const where = parseConditionText(typed.where);
-  const parsed = NewRule.safeParse({
+  const parsed = RuleInput.safeParse({
     name: typed.name.trim() || "-",
     enabled: typed.enabled,
     severity: typed.severity,

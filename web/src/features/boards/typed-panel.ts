@@ -1,4 +1,4 @@
-import { type BoardPanel, NewBoard } from "@devmesh/contracts/model/board";
+import { BoardInput, type BoardPanel } from "@devmesh/contracts/model/board";
 import {
   describeTextError,
   parseConditionText,
@@ -72,7 +72,7 @@ export function typedChoice({ devices, where, ids }: TypedPanel): DeviceChoice |
 export function readPanel(typed: TypedPanel, { x, y, w, h }: PanelPlace): ReadForm<TypedPanel, BoardPanel> {
   const { kind, title, devices, where, ids, topic, pointer, fn, range } = typed;
   const condition = parseConditionText(where);
-  const { data, error } = NewBoard.safeParse({
+  const { data, error } = BoardInput.safeParse({
     name: "any",
     panels: [
       {

@@ -1,5 +1,5 @@
 import { describeTextError, parseConditionText } from "@devmesh/contracts/model/condition-text";
-import { NewFirmware } from "@devmesh/contracts/model/firmware";
+import { FirmwareInput } from "@devmesh/contracts/model/firmware";
 
 /** Firmware as it is typed; all but name and version may be empty. */
 export interface TypedFirmware {
@@ -24,7 +24,7 @@ export const emptyFirmware: TypedFirmware = {
 
 /** The body that declares firmware, and what is wrong in the fields that it comes from. */
 interface ReadFirmware {
-  readonly body: NewFirmware | null;
+  readonly body: FirmwareInput | null;
   readonly faults: Partial<Record<keyof TypedFirmware, string>>;
 }
 
@@ -40,7 +40,7 @@ export function readFirmware(typed: TypedFirmware, content: { size: number; sha2
   const parsed = parseConditionText(requires);
   if ("error" in parsed) faults.requires = describeTextError(parsed.error);
   else if (requires !== "") texts.requires = parsed.condition;
-  const { data, error } = NewFirmware.safeParse({ ...texts, ...content });
+  const { data, error } = FirmwareInput.safeParse({ ...texts, ...content });
   for (const { path, message } of error?.issues ?? []) {
     const field = path[0] as keyof TypedFirmware;
     faults[field] ??= typed[field] === "" ? "It is needed." : message;

@@ -1,5 +1,5 @@
 import { describeTextError, parseConditionText } from "@devmesh/contracts/model/condition-text";
-import { NewJob } from "@devmesh/contracts/model/job";
+import { JobInput } from "@devmesh/contracts/model/job";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { z } from "zod";
 import { describeFault, parseJson } from "../../components/parse-json.ts";
@@ -84,7 +84,7 @@ type Faults = Partial<Record<keyof TypedJob, string>>;
 
 /** The body of a job, and what is wrong in the fields that it comes from. */
 interface ReadJob {
-  readonly body: z.input<typeof NewJob> | null;
+  readonly body: z.input<typeof JobInput> | null;
   readonly faults: Faults;
 }
 
@@ -111,12 +111,12 @@ export function readJob(typed: TypedJob): ReadJob {
     },
     ...(typed.failed_percent !== "" && { pause_at: { failed_percent: Number(typed.failed_percent) } }),
   };
-  const parsed = NewJob.safeParse(body);
+  const parsed = JobInput.safeParse(body);
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = fieldOf(path, typed);
     faults[field] ??= message;
   }
-  return { body: Object.keys(faults).length === 0 ? (body as z.input<typeof NewJob>) : null, faults };
+  return { body: Object.keys(faults).length === 0 ? (body as z.input<typeof JobInput>) : null, faults };
 }
 
 /** A member of a body where something was typed. */

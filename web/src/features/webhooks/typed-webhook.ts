@@ -1,4 +1,4 @@
-import { NewWebhook, type Webhook, WebhookPatch } from "@devmesh/contracts/model/webhook";
+import { type Webhook, WebhookInput, WebhookPatch } from "@devmesh/contracts/model/webhook";
 import { readBody } from "../../components/use-checked-form.ts";
 
 /** A webhook as it is typed. */
@@ -33,7 +33,7 @@ export function readNewWebhook(typed: TypedWebhook) {
     ...(labels.length > 0 && { labels }),
     ...(sendsRecords(typed) && { records: recordsOf(typed) }),
   };
-  return readBody<TypedWebhook, typeof NewWebhook>(NewWebhook, body, webhookField);
+  return readBody<TypedWebhook, typeof WebhookInput>(WebhookInput, body, webhookField);
 }
 
 /** The body of a change, or what is wrong in its fields; what is empty is removed. */

@@ -1,4 +1,4 @@
-import type { NewWebhook, Webhook, WebhookPatch } from "@devmesh/contracts/model/webhook";
+import type { Webhook, WebhookInput, WebhookPatch } from "@devmesh/contracts/model/webhook";
 import { Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "wouter";
@@ -21,7 +21,7 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
   const api = useApi();
   const readAgain = useWebhooksAgain();
   const creation = useMutation({
-    mutationFn: (body: NewWebhook) => api.call("createWebhook", { body }),
+    mutationFn: (body: WebhookInput) => api.call("createWebhook", { body }),
     onSuccess: readAgain,
   });
   const { values, field, submit } = useCheckedForm({
