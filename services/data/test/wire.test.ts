@@ -172,7 +172,18 @@ describe("who sees which records", () => {
     for (const [more, pointer, detail] of [
       [{ until: timeOf(0) }, "/query/until", /later/],
       [{ tz: "Mars/Olympus" }, "/query/tz", /time zone/],
-      [{ every: "PT1S" }, "/query/every", /PT5S is the shortest/],
+      [{ every: "PT1S" }, "/query/every", /; PT5S has fewer$/],
+      [{ from: "1990-01-01T00:00:00.000Z", every: "PT1S" }, "/query/every", /; P\d+[DW] has fewer$/],
+      [
+        { from: "1990-01-01T00:00:00.000Z", until: "1990-01-02T00:00:00.000Z", every: "PT1S" },
+        "/query/every",
+        /; PT1H has fewer$/,
+      ],
+      [
+        { from: "0001-01-01T00:00:00.000Z", until: "9999-01-01T00:00:00.000Z" },
+        "/query/every",
+        /in this range$/,
+      ],
       [
         { from: "1990-01-01T00:00:00.000Z", until: "1990-02-01T00:00:00.000Z", every: "PT630M" },
         "/query/every",

@@ -136,7 +136,7 @@ test("what is wrong with a query is listed where it is", async () => {
   }
   mesh.fakes.data.readSeries = async (_, context) =>
     context.fail("series_range_invalid", [
-      { pointer: "/query/every", detail: "PT1H is the shortest that fits" },
+      { pointer: "/query/every", detail: "has more than 2000 points in this range; PT1H has fewer" },
     ]);
   const refused = await mesh.fetch(`${path}?device_id=pump&topic=temp`);
   const expected = { reason: "series_range_invalid", errors: [{ pointer: "/query/every" }] };

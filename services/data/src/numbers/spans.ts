@@ -6,7 +6,7 @@ const [secondMs, dayMs] = [1_000, 86_400_000];
 /** Lengths that `auto` chooses from, and that an error names. */
 const usualLengths: readonly string[] = [
   ...["PT1S", "PT5S", "PT10S", "PT30S", "PT1M", "PT5M", "PT10M", "PT15M", "PT30M"],
-  ...["PT1H", "PT2H", "PT6H", "PT12H", "P1D", "P2D", "P7D", "P14D", "P31D"],
+  ...["PT1H", "PT2H", "PT6H", "PT12H", "P1D", "P2D", "P7D", "P14D", "P31D", "P99W"],
 ];
 
 /** About how many points `auto` gives at most. */
@@ -26,7 +26,7 @@ export interface SpansRequest {
 
 /** The shortest usual length with at most so many spans in the range; the longest one where it has more. */
 export function usualEvery(rangeMs: number, points: number = autoPoints): string {
-  return usualLengths.find((every) => rangeMs / lengthOf(every) <= points) ?? "P31D";
+  return usualLengths.find((every) => rangeMs / lengthOf(every) <= points) ?? "P99W";
 }
 
 /** The shortest usual length that a range may have. */

@@ -37,12 +37,11 @@ export function createSeriesQueries({ store, keptMs, clock }: SeriesQueriesOptio
     const auto = usualEvery(until - from);
     const shortest = isOld ? longer(auto, "PT1H") : auto;
     const every = query.every === "auto" ? shortest : query.every;
-    const smallest = smallestEvery(until - from);
+    const fewerWith = (length: string) =>
+      (until - from) / lengthOf(length) > maxPoints ? "" : `; ${length} has fewer`;
+    const smallest = isOld ? longer(smallestEvery(until - from), "PT1H") : smallestEvery(until - from);
     if ((until - from) / lengthOf(every) > maxPoints)
-      return fail(
-        "every",
-        `has more than ${maxPoints} points in this range; ${smallest} is the shortest that fits`,
-      );
+      return fail("every", `has more than ${maxPoints} points in this range${fewerWith(smallest)}`);
     const notBefore = Date.parse(query.not_before ?? query.from);
     const edges = edgesOf({ from, until, every, tz }).filter(
       (edge) => query.not_before === undefined || edge >= notBefore,
@@ -53,7 +52,7 @@ export function createSeriesQueries({ store, keptMs, clock }: SeriesQueriesOptio
     if (isOld && source !== "hours") {
       const kept = `numbers from before ${new Date(now - keptMs).toISOString()} are kept by the hour`;
       if (isOfCalendar(every)) return fail("tz", `is not whole hours from UTC: ${kept}`);
-      return fail("every", `must be whole hours: ${kept}; ${longer(smallest, "PT1H")} fits`);
+      return fail("every", `must be whole hours: ${kept}; ${smallest} fits`);
     }
     return { every, edges, source, fail };
   }
