@@ -325,6 +325,7 @@ describe("a body", () => {
     "text/plain",
     "application/x-www-form-urlencoded",
     "application/json; charset=latin1",
+    "application/json; charset=utf88",
     "application/json; profile=x; charset=utf-16",
     "application/json, text/plain",
     "text/json",
@@ -337,6 +338,8 @@ describe("a body", () => {
   test.each([
     "application/json",
     "application/json; charset=UTF-8",
+    "application/json;charset=utf8",
+    'application/json; charset="UTF8"; profile=x',
     'application/json; profile="x"; charset="utf-8"',
     "application/json;",
     "application/merge-patch+json",

@@ -141,7 +141,8 @@ function readBytes(request: IncomingMessage, begin: BodyReadOptions["begin"]): P
 }
 
 const jsonType = /^application\/(json|[a-z0-9!#$&^_.-]+\+json)\s*(;|$)/i;
-const otherCharset = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(;|$))/i;
+/** Another character set than UTF-8, which many programs call `utf8`. */
+const otherCharset = /;\s*charset\s*=(?!\s*(utf-?8|"utf-?8")\s*(;|$))/i;
 
 /** A body without a declared type is JSON: api.md only recommends the header. */
 function isJson(contentType: string | undefined): boolean {
