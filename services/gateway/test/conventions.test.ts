@@ -212,6 +212,19 @@ describe("a path", () => {
   });
 });
 
+test.each([5, "abc", true, null])(
+  "a dry run of a job refuses the parameters %j, as the job would be",
+  async (params) => {
+    const job = { target: { where: {} }, action: { kind: "rpc", func: "Echo", params } };
+    const answer = await mesh.fetch("/api/v2/jobs?dry_run=true", { method: "POST", json: job });
+    expect(answer.status).toBe(400);
+    expect(await problemOf(answer)).toMatchObject({
+      reason: "job_invalid",
+      errors: [{ pointer: "/action/params" }],
+    });
+  },
+);
+
 describe("a body", () => {
   const post = (body: string | Uint8Array<ArrayBuffer>, type = "application/json") =>
     mesh.fetch(devices, { method: "POST", body, headers: { "content-type": type } });

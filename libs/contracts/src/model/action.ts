@@ -9,6 +9,12 @@ import type { ViolationList } from "./violation.ts";
 /** Bounds of the `timeout` of a call, in milliseconds (api.md, RPC). */
 export const rpcTimeout = { min: 100, max: 60_000, default: 10_000 } as const;
 
+/** Whether a value can be the parameters of a call: devices take an object or an array (api.md, RPC). */
+export function isCallParams(value: unknown): boolean {
+  return isJsonObject(value) || Array.isArray(value);
+}
+export const callParamsRule = "must be a JSON object or array";
+
 /** Bytes of an action's parameters or patch as compact JSON; the bridge bounds the whole frame of a call further. */
 export const maxActionBytes = 16_384;
 
@@ -20,7 +26,9 @@ const RpcAction = z
   .strictObject({
     kind: z.literal("rpc").describe("A call of a function."),
     func: FunctionName,
-    params: JsonValue.refine(isSmall, tooLarge).optional().describe("The parameters; absent for none."),
+    params: JsonValue.refine(isSmall, tooLarge)
+      .optional()
+      .describe("The parameters, an object or an array; absent for none."),
     timeout: z
       .int()
       .min(rpcTimeout.min)

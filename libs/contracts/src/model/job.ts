@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { Action, checkActionPatch } from "./action.ts";
+import { Action, callParamsRule, checkActionPatch, isCallParams } from "./action.ts";
 import { DeviceCondition } from "./device-condition.ts";
 import { DeviceId } from "./device-id.ts";
 import { durationBetween } from "./duration.ts";
 import { Creator, ExecutionState, executionStates } from "./execution.ts";
-import type { JsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject } from "./json.ts";
 import { Timestamp } from "./time.ts";
 import type { ViolationList } from "./violation.ts";
 import { wellFormedText } from "./well-formed-text.ts";
@@ -188,6 +188,9 @@ export type JobInput = z.infer<typeof JobInput>;
 /** Finds in a body what the service refuses beyond the schema; the body may break the schema. */
 export function checkNewJob({ action }: JsonObject, violations: ViolationList): void {
   checkActionPatch(action, "/action", violations);
+  if (!isJsonObject(action) || action.kind !== "rpc") return;
+  const { params = {} } = action;
+  if (!isCallParams(params)) violations.add("/action/params", callParamsRule);
 }
 
 const count = z.int().min(0);

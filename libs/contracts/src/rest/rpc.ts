@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { waitingCalls } from "../jobs.ts";
-import { rpcTimeout } from "../model/action.ts";
+import { callParamsRule, isCallParams, rpcTimeout } from "../model/action.ts";
 import { durationBetween } from "../model/duration.ts";
 import { Execution } from "../model/execution.ts";
-import { isJsonObject, type Json, JsonValue } from "../model/json.ts";
+import { type Json, JsonValue } from "../model/json.ts";
 import { queryInteger } from "./route.ts";
 
 const timeout = queryInteger({ ...rpcTimeout, description: "Milliseconds to wait for the device." });
@@ -34,17 +34,15 @@ export const waitingRpcQuery = (longest: string) =>
     });
 
 /** The parameters of a device call: an object or an array, passed on as they are. */
-export const RpcParams = z
-  .custom<Json>((value) => isJsonObject(value) || Array.isArray(value), "must be a JSON object or array")
-  .meta({
-    id: "RpcParams",
-    description: "The parameters of the function, passed on as they are.",
-    oneOf: [
-      { type: "object", additionalProperties: true },
-      { type: "array", items: {} },
-    ],
-    example: { pin: 2, on: true },
-  });
+export const RpcParams = z.custom<Json>(isCallParams, callParamsRule).meta({
+  id: "RpcParams",
+  description: "The parameters of the function, passed on as they are.",
+  oneOf: [
+    { type: "object", additionalProperties: true },
+    { type: "array", items: {} },
+  ],
+  example: { pin: 2, on: true },
+});
 
 const RpcResult = JsonValue.meta({
   id: "RpcResult",

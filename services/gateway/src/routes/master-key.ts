@@ -1,10 +1,14 @@
+import { jobs as jobsContract } from "@devmesh/contracts/jobs";
 import { hasPointers } from "@devmesh/contracts/model/acl";
 import { maxConditionLength, printConditionText } from "@devmesh/contracts/model/condition-text";
 import { DeviceCondition, withOlderParameters } from "@devmesh/contracts/model/device-condition";
 import { startOf } from "@devmesh/contracts/model/duration";
-import { isJsonObject } from "@devmesh/contracts/model/json";
+import { checkNewJob } from "@devmesh/contracts/model/job";
+import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { ServiceError } from "@devmesh/service-kit/errors";
 import { Semaphore } from "@devmesh/service-kit/semaphore";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { json, noContent, type Reply } from "../http/exchange.ts";
@@ -193,6 +197,10 @@ export function masterKeyHandlers(
     async createJob({ body, query, keyKind, keyId = "", call, within }) {
       if (query.dry_run) {
         const { target, action } = body;
+        // The service is asked for the target alone.
+        const violations = new ViolationList();
+        checkNewJob({ action } as JsonObject, violations);
+        if (violations.any) throw invalidJob(violations);
         const asked = action.kind === "firmware" ? { target, firmware_id: action.firmware_id } : { target };
         return within(trialMs, async (call) => json(await jobs.bytes.tryTarget(asked, call)));
       }
@@ -304,4 +312,10 @@ function linked<Q extends { readonly where?: DeviceCondition | undefined }>({ wh
 function taggedDevice(bytes: Uint8Array): Reply {
   const { first, rest } = openEnvelope(bytes, "etag", "device");
   return json(rest, { headers: { ETag: first } });
+}
+
+/** The refusal of a job, as by its service. */
+function invalidJob({ list: details }: ViolationList): ServiceError {
+  const { code, when } = jobsContract.methods.createJob.errors.job_invalid;
+  return new ServiceError({ code, reason: "job_invalid", message: when, details });
 }

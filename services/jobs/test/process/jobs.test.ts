@@ -176,6 +176,11 @@ describeOverStores("jobs", (start) => {
       reason: "job_invalid",
       details: [{ pointer: "/action/patch/state/desired/a/__proto__" }],
     });
+    for (const params of [5, "abc", true, null])
+      await expect(create({ action: { kind: "rpc", func: "Echo", params } })).rejects.toMatchObject({
+        reason: "job_invalid",
+        details: [{ pointer: "/action/params" }],
+      });
     await expect(create({ target: { of_job: "none", states: ["failed"] } })).rejects.toMatchObject({
       reason: "job_invalid",
       details: [{ pointer: "/target/of_job" }],
