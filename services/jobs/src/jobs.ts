@@ -29,6 +29,13 @@ import type { StoredJob } from "./store/job-store.ts";
 /** Executions or jobs of one page, unless the caller wants fewer. */
 const pageSize = 500;
 
+/**
+ * For how long an attempt may turn out to have reached nobody, and how often the store is asked, in milliseconds: the
+ * broker reports it at once, and the sender stores it with others.
+ */
+const undecidedMs = 3_000;
+const undecidedEveryMs = 50;
+
 /** Devices that a trial names. */
 const sampleSize = 10;
 
@@ -110,10 +117,16 @@ export function createJobs(
       }),
 
     async cancelExecution({ id, force }, ctx) {
+      const arrivedMs = clock.monotonicMs();
       for (;;) {
         const { execution } = (await store.find(id, ctx.signal)) ?? ctx.fail("execution_not_found");
-        if (execution.state === "sent" && !force) return ctx.fail("execution_sent");
         const at = clock.now().getTime();
+        if (execution.state === "sent" && !force) {
+          const isLate = clock.monotonicMs() - arrivedMs >= undecidedMs;
+          if (isLate || !isUndecided(execution, at)) return ctx.fail("execution_sent");
+          await clock.sleep(undecidedEveryMs, ctx.signal);
+          continue;
+        }
         const cancelled = nextExecution(execution, { kind: "cancelled", at, reason: "by_request" });
         if (cancelled === null) return ctx.fail("execution_ended");
         if (execution.state === "sent") await withdraw(execution);
@@ -214,6 +227,11 @@ export function createJobs(
       return { waiting: queued + sent };
     },
   };
+}
+
+/** Whether nothing may have been sent of an execution that is `sent`: it is one again that waits, where nobody listens. */
+function isUndecided({ stage, sent_at }: StoredExecution, at: number): boolean {
+  return (stage === null || stage === "preparing") && at - (sent_at ?? 0) < undecidedMs;
 }
 
 /** A public key reads what public keys of its device created. */

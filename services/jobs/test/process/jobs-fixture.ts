@@ -28,6 +28,8 @@ interface FakeDevice {
   connectedAt: number;
   /** Whether it has subscribed to its calls. */
   listens: boolean;
+  /** Until when nobody knows that it does not listen. */
+  undecided?: Promise<unknown>;
   /** What it answers to a call; it may wait. */
   answer: (func: string, params: Json | undefined) => CallAttempt | Promise<CallAttempt>;
   /** The functions that it was sent, in order. */
@@ -213,7 +215,10 @@ export async function startJobsFixture(openStore: () => Promise<TestStore>): Pro
   const bridge = fakeContract(rpcBridge, {
     async attemptCall({ device_id, method, params, quiet }) {
       const device = known.get(device_id);
-      if (!device?.listens) return { sent: false, outcome: "nobody_listens" };
+      if (!device?.listens) {
+        await device?.undecided;
+        return { sent: false, outcome: "nobody_listens" };
+      }
       device.received.push(method);
       if (!quiet) device.loud.push(method);
       return await Promise.race([device.answer(method, params), cleared.promise]);

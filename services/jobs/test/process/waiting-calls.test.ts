@@ -78,8 +78,7 @@ describeOverStores("calls that wait,", (start) => {
     const never = new Promise<never>(() => undefined);
     const pump = mesh.add("pump", { answer: () => never });
     const [queued, short] = [await mesh.create("pump"), await mesh.create("pump", { wait_ms: 1_000 })];
-    // It may be tried, and put back, at this moment.
-    expect(await eventually(() => mesh.cancel(queued.id))).toMatchObject({
+    expect(await mesh.cancel(queued.id)).toMatchObject({
       state: "cancelled",
       reason: "by_request",
       attempts: 0,
@@ -91,6 +90,17 @@ describeOverStores("calls that wait,", (start) => {
     await eventually(() => pump.received.length === 1);
     expect(await reasonOf(mesh.cancel(id))).toBe("execution_sent");
     expect(await mesh.cancel(id, true)).toMatchObject({ state: "cancelled", attempts: 1 });
+  });
+
+  test("a call is cancelled, though its device is being tried and nobody listens", async () => {
+    const decision = Promise.withResolvers<void>();
+    const pump = mesh.add("pump", { online: true, undecided: decision.promise });
+    const { id } = await mesh.create("pump");
+    await becomes(id, "sent");
+    const cancelled = mesh.cancel(id);
+    decision.resolve();
+    expect(await cancelled).toMatchObject({ state: "cancelled", reason: "by_request", attempts: 0 });
+    expect(pump.received).toEqual([]);
   });
 
   test("of cancelling and sending at the same moment one wins, and what was cancelled was not sent", async () => {
