@@ -62,7 +62,9 @@ function read(args: string[]): Release | "help" {
     },
   });
   if (values.help) return "help";
-  const { version, label, all, signature } = values;
+  const { label, all, signature } = values;
+  // As the server does: the firmware of an earlier run is found by both.
+  const [version, name] = [values.version?.trim(), values.name?.trim()];
   const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) throw new Error("One file is needed.");
   if (version === undefined) throw new Error("--version is needed.");
@@ -73,7 +75,7 @@ function read(args: string[]): Release | "help" {
   return {
     file,
     firmware: {
-      name: values.name ?? basename(file, extname(file)),
+      name: name ?? basename(file, extname(file)).trim(),
       version,
       ...(reportedAs !== undefined && { reported_as: reportedAs }),
       ...(signature !== undefined && { signature }),

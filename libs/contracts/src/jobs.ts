@@ -188,6 +188,11 @@ export const jobs = defineContract({
       in: z.object({ firmware: FirmwareInput, created_by: Creator }),
       out: Firmware,
       errors: {
+        firmware_invalid: {
+          code: "invalid_argument",
+          when: "A member of the body breaks a rule of firmware.",
+          details: z.array(Violation),
+        },
         firmware_exists: { code: "conflict", when: "There is firmware of that name and version." },
         firmware_store_full,
         firmware_too_large: { code: "invalid_argument", when: "The file exceeds `FIRMWARE_MAX_FILE`." },

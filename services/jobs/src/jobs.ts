@@ -13,6 +13,7 @@ import type { ExecutionEvents } from "./executions/execution-events.ts";
 import { newExecution, nextExecution } from "./executions/execution-states.ts";
 import type { DownloadMethod } from "./firmware/downloads.ts";
 import type { FirmwareMethod } from "./firmware/firmware-files.ts";
+import type { IsSigned } from "./firmware/signature.ts";
 import { changeJob } from "./rollout/change-job.ts";
 import { describeJob } from "./rollout/describe-job.ts";
 import { createStoredJob } from "./rollout/rollout.ts";
@@ -23,7 +24,7 @@ import {
   retryOfCalls,
   type StoredExecution,
 } from "./store/execution-store.ts";
-import type { FirmwareStore } from "./store/firmware-store.ts";
+import type { FirmwareStore, StoredFirmware } from "./store/firmware-store.ts";
 import type { StoredJob } from "./store/job-store.ts";
 
 /** Executions or jobs of one page, unless the caller wants fewer. */
@@ -42,6 +43,7 @@ const sampleSize = 10;
 export interface JobsOptions {
   readonly store: ExecutionStore;
   readonly firmware: Pick<FirmwareStore, "find">;
+  readonly isSigned: IsSigned;
   /** Whether devices can download firmware: a public URL is set. */
   readonly canDownload: boolean;
   /** Removes what the shadow of a device offers for an execution that is about to end. */
@@ -58,7 +60,8 @@ export interface JobsOptions {
 export function createJobs(
   options: JobsOptions,
 ): Omit<Implementation<typeof jobs>, FirmwareMethod | DownloadMethod> {
-  const { store, firmware, canDownload, withdraw, devices, events, jobChanged, newId, clock } = options;
+  const { store, firmware, isSigned, canDownload, withdraw, devices, events, jobChanged } = options;
+  const { newId, clock } = options;
 
   async function checkTarget(
     { of_job }: JobTarget,
@@ -67,6 +70,18 @@ export function createJobs(
   ): Promise<void> {
     if (of_job !== undefined && (await store.findJob(of_job, signal)) === null)
       refuse([{ pointer: "/target/of_job", detail: "is no job" }]);
+  }
+
+  /** Firmware that may be sent to devices: it is whole, and signed where it must be. */
+  async function findFirmware(
+    id: string,
+    fail: { (reason: "firmware_not_found"): never; (reason: "job_invalid", details: Violation[]): never },
+    signal: AbortSignal,
+  ): Promise<StoredFirmware> {
+    const found = (await firmware.find(id, signal)) ?? fail("firmware_not_found");
+    const refuse = (detail: string) => fail("job_invalid", [{ pointer: "/action/firmware_id", detail }]);
+    if (found.content === null) return refuse("has no content yet");
+    return isSigned(found) ? found : refuse("has no signature of FIRMWARE_PUBLIC_KEY");
   }
 
   return {
@@ -139,8 +154,8 @@ export function createJobs(
 
     async tryTarget({ target, firmware_id }, ctx) {
       await checkTarget(target, (found) => ctx.fail("job_invalid", found), ctx.signal);
-      const found = firmware_id === undefined ? undefined : await firmware.find(firmware_id, ctx.signal);
-      const { requires = null } = found === null ? ctx.fail("firmware_not_found") : (found ?? {});
+      const file = firmware_id === undefined ? null : await findFirmware(firmware_id, ctx.fail, ctx.signal);
+      const requires = file?.requires ?? null;
       const trial = { devices: 0, online: 0, not_found: 0, not_eligible: 0 };
       const sample: string[] = [];
       for (let cursor: string | null = null; ; ) {
@@ -166,10 +181,7 @@ export function createJobs(
       await checkTarget(asked.target, (found) => ctx.fail("job_invalid", found), ctx.signal);
       const { action } = asked;
       if (action.kind === "firmware") {
-        const { content } =
-          (await firmware.find(action.firmware_id, ctx.signal)) ?? ctx.fail("firmware_not_found");
-        if (content === null)
-          return ctx.fail("job_invalid", [{ pointer: "/action/firmware_id", detail: "has no content yet" }]);
+        await findFirmware(action.firmware_id, ctx.fail, ctx.signal);
         if (action.via !== "push" && !canDownload) {
           const detail = "needs OTA_PUBLIC_URL or PUBLIC_URL, where devices download";
           return ctx.fail("job_invalid", [{ pointer: "/action/via", detail }]);

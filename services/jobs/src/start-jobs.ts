@@ -15,6 +15,7 @@ import type { JobsEnv } from "./env.ts";
 import { createExecutionEvents } from "./executions/execution-events.ts";
 import { createDownloads } from "./firmware/downloads.ts";
 import { createFirmwareFiles } from "./firmware/firmware-files.ts";
+import { createSignatureCheck } from "./firmware/signature.ts";
 import { urlOfTicket } from "./firmware/tickets.ts";
 import { holdAll } from "./hold.ts";
 import { createJobs } from "./jobs.ts";
@@ -64,6 +65,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   );
   const newId = createIdSource(clock);
   const firmwareStore = traceStore(bus.tracer, opened.firmware, { system, collection: "firmware" });
+  const isSigned = createSignatureCheck(env.FIRMWARE_PUBLIC_KEY);
   const firmware = createFirmwareFiles({
     store: firmwareStore,
     isInUse: async (id, signal) =>
@@ -72,7 +74,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
       ),
     maxFile: env.FIRMWARE_MAX_FILE,
     maxBytes: env.FIRMWARE_MAX_BYTES,
-    publicKey: env.FIRMWARE_PUBLIC_KEY,
+    isSigned,
     newId,
     clock,
   });
@@ -123,6 +125,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   const updates = createUpdates({
     ...common,
     firmware: firmwareStore,
+    isSigned,
     bridge: clients["rpc-bridge"],
     open,
     settle: sender.settle,
@@ -234,6 +237,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
         ...createJobs({
           ...common,
           firmware: firmwareStore,
+          isSigned,
           canDownload: otaUrl !== undefined,
           withdraw: updates.withdraw,
           events,

@@ -167,7 +167,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
         store: store(),
         maxFile: 100,
         maxBytes: 100,
-        publicKey: undefined,
+        isSigned: () => true,
         newId: randomUUID,
         clock,
       });

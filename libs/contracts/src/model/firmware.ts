@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { DeviceCondition } from "./device-condition.ts";
 import { Creator } from "./execution.ts";
+import type { JsonObject } from "./json.ts";
 import { Timestamp } from "./time.ts";
+import type { ViolationList } from "./violation.ts";
 import { wellFormedText } from "./well-formed-text.ts";
 
 /** Bounds of firmware (api.md, Firmware). */
@@ -14,7 +16,8 @@ export const firmwareBounds = {
 
 const text = (max: number) => wellFormedText(max).min(1);
 
-const Version = text(64);
+/** A text of one line, without blanks around it: a line break makes a version that no device reports. */
+const Line = wellFormedText(64).trim().min(1);
 const size = "Bytes of the file.";
 const sha256 = "SHA-256 of the file, in lower-case hex.";
 const version = "Any text; versions are equal or not, and have no order.";
@@ -27,11 +30,11 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hex digits in lowe
 /** The body of `POST /firmware`. */
 export const FirmwareInput = z
   .strictObject({
-    name: text(64).describe("What people call it; unique together with `version`."),
-    version: Version.describe(version),
+    name: Line.describe("What people call it; unique together with `version`."),
+    version: Line.describe(version),
     size: z.int().min(1).describe(size),
     sha256: Sha256.describe(sha256),
-    reported_as: Version.optional().describe(`${reportedAs.slice(0, -1)}; \`version\` if left out.`),
+    reported_as: Line.optional().describe(`${reportedAs.slice(0, -1)}; \`version\` if left out.`),
     requires: DeviceCondition.optional().describe(`${requires}.`),
     signature: z
       .string()
@@ -53,6 +56,15 @@ export const FirmwareInput = z
     },
   });
 export type FirmwareInput = z.infer<typeof FirmwareInput>;
+
+/** Finds in a body what the service refuses beyond the schema; the body may break the schema. */
+export function checkFirmwareInput(body: JsonObject, violations: ViolationList): void {
+  for (const member of ["name", "version", "reported_as"]) {
+    const line = body[member];
+    if (typeof line === "string" && /\p{Cc}/u.test(line.trim()))
+      violations.add(`/${member}`, "must have no control characters");
+  }
+}
 
 /** A file under a name and a version. */
 export const Firmware = z

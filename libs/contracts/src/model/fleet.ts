@@ -15,14 +15,20 @@ const versionPlaces = [
 /** Characters of a version that count: a device may report any text. */
 const maxVersion = 64;
 
+/** A version that a device reports: a text without blanks around it, or a number as JSON writes it; null for none. */
+export function versionText(value: unknown): string | null {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" ? value.trim() : null;
+}
+
 /** The version of the firmware in the reported state of a device; null for none. */
 export function firmwareVersion(reported: JsonObject): string | null {
   for (const place of versionPlaces) {
     let value: unknown = reported;
     for (const member of place)
       value = isJsonObject(value) && Object.hasOwn(value, member) ? value[member] : undefined;
-    if (typeof value === "string" || typeof value === "number")
-      return String(value).slice(0, maxVersion).toWellFormed();
+    const version = versionText(value);
+    if (version !== null) return version.slice(0, maxVersion).toWellFormed();
   }
   return null;
 }

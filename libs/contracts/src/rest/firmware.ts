@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jobs } from "../jobs.ts";
-import { Firmware, FirmwareInput } from "../model/firmware.ts";
+import { checkFirmwareInput, Firmware, FirmwareInput } from "../model/firmware.ts";
 import { defineRoutes, get, paging, post, remove } from "./route.ts";
 
 const ofFirmware = {
@@ -51,7 +51,7 @@ export const firmware = defineRoutes({
     ...post("/firmware", "firmware"),
     ...tagged,
     summary: "Declare a file that devices can run",
-    body: { schema: FirmwareInput, optional: false },
+    body: { schema: FirmwareInput, optional: false, checkBesides: checkFirmwareInput },
     answers: {
       201: {
         description: "The firmware, without content.",

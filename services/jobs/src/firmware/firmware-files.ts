@@ -1,11 +1,14 @@
-import { createHash, type KeyObject, verify } from "node:crypto";
+import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { jobs } from "@devmesh/contracts/jobs";
-import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
+import { checkFirmwareInput, type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { pageById } from "@devmesh/service-kit/rpc/page";
 import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "../store/firmware-store.ts";
+import type { IsSigned } from "./signature.ts";
 
 /** Firmware of one page, unless the caller wants less. */
 const pageSize = 500;
@@ -23,8 +26,7 @@ export interface FirmwareFilesOptions {
   /** Bytes of a file, and of all uploads. */
   readonly maxFile: number;
   readonly maxBytes: number;
-  /** The Ed25519 key that signs; undefined: signatures are not checked. */
-  readonly publicKey: KeyObject | undefined;
+  readonly isSigned: IsSigned;
   readonly newId: () => string;
   readonly clock: Clock;
 }
@@ -47,7 +49,7 @@ export interface FirmwareFiles {
 }
 
 export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFiles {
-  const { store, isInUse, maxFile, maxBytes, publicKey, newId, clock } = options;
+  const { store, isInUse, maxFile, maxBytes, isSigned, newId, clock } = options;
   const now = () => clock.now().getTime();
 
   /** Whether the pieces of an upload are what was declared. */
@@ -73,9 +75,11 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
       async createFirmware({ firmware: given, created_by }, ctx) {
         const { name, version, size, sha256, reported_as = version } = given;
         const { requires = null, signature = null, note = null } = given;
+        const violations = new ViolationList();
+        checkFirmwareInput({ ...given } as JsonObject, violations);
+        if (violations.any) return ctx.fail("firmware_invalid", violations.list);
         if (size > maxFile) return ctx.fail("firmware_too_large");
-        if (publicKey !== undefined && !isSigned(sha256, signature, publicKey))
-          return ctx.fail("signature_invalid");
+        if (!isSigned({ sha256, signature })) return ctx.fail("signature_invalid");
         const firmware: StoredFirmware = {
           id: newId(),
           name,
@@ -178,9 +182,4 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
 /** Firmware as the API shows it. */
 function describeFirmware({ content, created_at, ...shown }: StoredFirmware): Firmware {
   return { ...shown, ready: content !== null, created_at: new Date(created_at).toISOString() };
-}
-
-function isSigned(sha256: string, signature: string | null, publicKey: KeyObject): boolean {
-  if (signature === null) return false;
-  return verify(null, Buffer.from(sha256, "hex"), publicKey, Buffer.from(signature, "base64"));
 }

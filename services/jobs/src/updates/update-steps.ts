@@ -380,7 +380,8 @@ export function createUpdateSteps(options: UpdateStepsOptions) {
       const firmware = await firmwareOf(action.firmware_id);
       if (firmware === null)
         return await end(active, { kind: "refused", at: now(), reason: "transfer_failed" });
-      const goal = { version: firmware.reported_as, stableMs: lengthOf(action.stable) };
+      // What was declared before texts were trimmed may have blanks.
+      const goal = { version: firmware.reported_as.trim(), stableMs: lengthOf(action.stable) };
       if (stage === "preparing") await prepare(active, { firmware, goal });
       else if (stage !== "transferring") await confirm(active, { firmware, goal });
       else if (action.via === "push") await pushFile(active, { firmware, goal });

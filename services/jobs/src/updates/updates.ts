@@ -9,6 +9,7 @@ import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import { setNewest } from "@devmesh/service-kit/set-newest";
 import type { ExecutionEvents } from "../executions/execution-events.ts";
 import { type ExecutionEvent, nextExecution } from "../executions/execution-states.ts";
+import type { IsSigned } from "../firmware/signature.ts";
 import type { OpenJobs } from "../rollout/open-jobs.ts";
 import { createDeviceCalls } from "../sending/device-calls.ts";
 import type { CallSender } from "../sending/sender.ts";
@@ -38,6 +39,7 @@ const selectMs = 10_000;
 export interface UpdatesOptions {
   readonly store: Pick<ExecutionStore, "change" | "find" | "listOfJob">;
   readonly firmware: Pick<FirmwareStore, "find" | "readPiece">;
+  readonly isSigned: IsSigned;
   readonly devices: Pick<
     Client<typeof devices>,
     "selectDevices" | "readDevice" | "readPresence" | "patchDevice"
@@ -60,7 +62,8 @@ export interface UpdatesOptions {
 
 /** Updates of firmware by jobs, in the replica that leads; what they know is in the store (ADR 34). */
 export function createUpdates(options: UpdatesOptions) {
-  const { store, devices, open, settle, tried, events, mayBegin, maxPushes, clock, log, signal } = options;
+  const { store, isSigned, devices, open, settle, tried, events, mayBegin, maxPushes } = options;
+  const { clock, log, signal } = options;
   const active = new ActiveUpdates(clock);
   const running = new RunningTasks();
   const known = new Map<string, StoredFirmware>();
@@ -155,8 +158,10 @@ export function createUpdates(options: UpdatesOptions) {
       const { action } = execution;
       if (action.kind !== "firmware") continue;
       const firmware = await firmwareOf(action.firmware_id);
-      if (firmware === null)
-        await settle([[execution, { kind: "refused", at: now(), reason: "transfer_failed" }]]);
+      const reason = firmware === null ? "transfer_failed" : "not_eligible";
+      // The key may be set after the file was declared.
+      if (firmware === null || !isSigned(firmware))
+        await settle([[execution, { kind: "refused", at: now(), reason }]]);
       else found.set(firmware, [...(found.get(firmware) ?? []), execution]);
     }
     return found;

@@ -1,5 +1,6 @@
 import type { devices } from "@devmesh/contracts/devices";
 import type { FirmwareAction } from "@devmesh/contracts/model/action";
+import { versionText } from "@devmesh/contracts/model/fleet";
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import { membersOf } from "@devmesh/contracts/model/json-pointer";
 import { Shadow } from "@devmesh/contracts/model/shadow";
@@ -59,12 +60,12 @@ export function createVersionReader({ devices, call, clock, signal }: VersionRea
     return ReadDevice.parse(device);
   }
 
-  /** The version in a shadow. One that is absent is no version; another value than a text is unreadable. */
+  /** The version in a shadow. One that is absent is no version; neither a text nor a number is unreadable. */
   function versionIn({ shadow, online }: ReadDevice, pointer: string): ReadVersion {
     const value = valueAt({ ...shadow } as unknown as Json, pointer);
-    if (value === undefined || typeof value === "string")
-      return { kind: "read", version: value ?? null, at: now(), online };
-    return { kind: "unreadable" };
+    const version = versionText(value);
+    if (value !== undefined && version === null) return { kind: "unreadable" };
+    return { kind: "read", version, at: now(), online };
   }
 
   return {
@@ -87,8 +88,8 @@ export function createVersionReader({ devices, call, clock, signal }: VersionRea
       const answer = await call(deviceId, confirm.rpc);
       switch (answer.outcome) {
         case "result": {
-          const version = valueAt(answer.result, confirm.pointer);
-          if (typeof version !== "string") return { kind: "unreadable" };
+          const version = versionText(valueAt(answer.result, confirm.pointer));
+          if (version === null) return { kind: "unreadable" };
           return { kind: "read", version, at: now(), online: true };
         }
         case "error":

@@ -171,6 +171,46 @@ describeOverStores("firmware", (start) => {
     expect(await declare(content, { signature })).toMatchObject({ signature });
   });
 
+  test("with a public key, firmware that was declared before is sent by no job", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const spki = publicKey.export({ format: "der", type: "spki" }).toString("base64");
+    await fixture.restart();
+    const content = bytes(10);
+    const signature = sign(null, digestOf(content).digest(), privateKey).toString("base64");
+    const [unsigned, signed] = [await declare(content), await declare(content, { signature })];
+    for (const { id } of [unsigned, signed]) await send(id, content);
+    const pump = fixture.add("pump");
+    const action = { kind: "firmware", firmware_id: unsigned.id, via: "push" } as const;
+    const job = { target: { ids: ["pump"] }, action };
+    const { id } = await fixture.createJob(job);
+    await eventually(async () => (await fixture.readJob(id)).counts.queued === 1);
+
+    await fixture.restart({ FIRMWARE_PUBLIC_KEY: spki });
+    await fixture.connect("pump");
+    await fixture.jobBecomes(id, "done");
+    const [refused] = await fixture.listJobExecutions(id);
+    expect(refused).toMatchObject({ state: "failed", reason: "not_eligible", attempts: 0 });
+    expect(pump.received).toEqual([]);
+    const refusal = { reason: "job_invalid", details: [{ pointer: "/action/firmware_id" }] };
+    await expect(fixture.createJob(job)).rejects.toMatchObject(refusal);
+    await expect(fixture.tryTarget(job.target, unsigned.id)).rejects.toMatchObject(refusal);
+    expect(await fixture.tryTarget(job.target, signed.id)).toMatchObject({ devices: 1 });
+    await fixture.createJob({ ...job, action: { ...action, firmware_id: signed.id } });
+  });
+
+  test("names and versions are lines without blanks around them", async () => {
+    await fixture.restart();
+    const content = bytes(10);
+    const given = { name: " line\t", version: "1.1\n", reported_as: " 1.1\r\n" };
+    const firmware = await declare(content, given);
+    expect(firmware).toMatchObject({ name: "line", version: "1.1", reported_as: "1.1" });
+    expect(await reasonOf(declare(content, { name: "line", version: "1.1" }))).toBe("firmware_exists");
+    await expect(declare(content, { name: "a\nb", version: "1\u0000" })).rejects.toMatchObject({
+      reason: "firmware_invalid",
+      details: [{ pointer: "/name" }, { pointer: "/version" }],
+    });
+  });
+
   test("a job sends whole firmware alone, which is kept until the job has ended", async () => {
     await fixture.restart();
     const content = bytes(10);

@@ -7,9 +7,9 @@ import type { JobsFixture } from "./jobs-fixture.ts";
 /** How a device with firmware behaves. */
 export interface Script {
   /** The version that it runs at first. */
-  readonly version: string;
+  readonly version: string | number;
   /** The version that the new firmware reports. */
-  readonly next: string;
+  readonly next: string | number;
   readonly sha256: string;
   readonly size: number;
   /** Whether its `OTA.Begin` answers an offset, from which it goes on. */
@@ -45,7 +45,7 @@ export class ScriptedDevice {
   readonly #mesh: JobsFixture;
   readonly #script: Script;
   readonly id: string;
-  version: string;
+  version: string | number;
   /** Bytes of the image that it is getting; null outside of an update. */
   #image: Buffer[] | null = null;
   readonly #counts = new Map<string, number>();
@@ -136,7 +136,7 @@ export class ScriptedDevice {
   }
 
   /** It goes, and comes back with a version. */
-  async reboot(version: string): Promise<void> {
+  async reboot(version: string | number): Promise<void> {
     const { awayMs = 50, rollsBack, unseen = false } = this.#script;
     const device = this.#mesh.devices.get(this.id);
     if (device === undefined) return;

@@ -9,7 +9,7 @@ import { image, sha256, updatesOf } from "./updates-mesh.ts";
 
 describeOverStores("updates of firmware", (start) => {
   let mesh: JobsFixture;
-  const { add, create, only, becomes } = updatesOf(() => mesh);
+  const { upload, add, create, only, becomes } = updatesOf(() => mesh);
   beforeAll(async () => {
     mesh = await start();
   });
@@ -41,6 +41,23 @@ describeOverStores("updates of firmware", (start) => {
     const id = await create({ via: "push" });
     await becomes(id, { state: "succeeded", reason: "already_installed" });
     expect(pump.funcs).toEqual(["Sys.GetInfo", "OTA.GetBootState"]);
+  });
+
+  test("a version that is reported as a number, or with a line break, is the version", async () => {
+    const numbers = await upload({ reported_as: "2" });
+    add("called", { version: 1, next: 2 });
+    add("broken", { version: "1\n", next: "2\n" });
+    const shadow = { ota: { fw_version: 2 } };
+    mesh.add("shadow", { online: true, listens: true, reported: shadow });
+    const ids = [
+      await create({ via: "push", firmware_id: numbers }, { target: { ids: ["called", "broken"] } }),
+      await create({ via: "shadow", firmware_id: numbers }, { target: { ids: ["shadow"] } }),
+    ];
+    const [called, other] = await Promise.all(ids.map((id) => mesh.jobBecomes(id, "done")));
+    expect(called?.counts).toMatchObject({ succeeded: 2 });
+    expect(other?.counts).toMatchObject({ succeeded: 1 });
+    const attempts = (await mesh.listJobExecutions(ids[0] ?? "")).map((one) => one.attempts);
+    expect(attempts).toEqual([1, 1]);
   });
 
   test("firmware that an update before left uncommitted is committed once it has lasted, else it would go back", async () => {

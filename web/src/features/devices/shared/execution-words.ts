@@ -30,7 +30,7 @@ const reasons: Readonly<Record<string, string>> = {
   frame_too_large: "the call is too large for a frame",
   rpc_not_permitted: "the ACL does not permit it any more",
   patch_refused: "the shadow cannot take the change",
-  not_eligible: "it is not what the firmware requires",
+  not_eligible: "it is not what the firmware requires, or the file is not signed",
   transfer_failed: "the file did not arrive whole",
   rolled_back: "it went back to the version before",
   other_version: "it reports another version",
