@@ -74,7 +74,7 @@ export function naive(
 const everyOf: Readonly<Record<SeriesSource, readonly string[]>> = {
   records: ["PT7M", "PT90S"],
   minutes: ["PT5M", "PT35M"],
-  hours: ["PT1H", "PT5H", "P1D", "P3D"],
+  hours: ["PT1H", "PT5H", "P1D", "P3D", "P1W"],
 };
 
 const sampleOf = fc.record({

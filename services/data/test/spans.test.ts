@@ -50,6 +50,27 @@ describe("spans", () => {
     expect(weeks.slice(1).map((edge, at) => (edge - (weeks[at] ?? 0)) / hour)).toEqual([168, 168, 168, 168]);
   });
 
+  test.each([
+    ["P1W", "UTC", ["2026-01-05T00:00:00.000Z", "2026-01-12T00:00:00.000Z", "2026-01-19T00:00:00.000Z"]],
+    ["P7D", "UTC", ["2026-01-05T00:00:00.000Z", "2026-01-12T00:00:00.000Z", "2026-01-19T00:00:00.000Z"]],
+    [
+      "P1W",
+      "Asia/Tokyo",
+      ["2026-01-04T15:00:00.000Z", "2026-01-11T15:00:00.000Z", "2026-01-18T15:00:00.000Z"],
+    ],
+    ["P2W", "UTC", ["2026-01-05T00:00:00.000Z", "2026-01-19T00:00:00.000Z"]],
+    ["P14D", "UTC", ["2026-01-05T00:00:00.000Z", "2026-01-19T00:00:00.000Z"]],
+  ])("of %s in %s begin on a Monday", (every, tz, begins) => {
+    expect(edges("2026-01-11T12:00:00Z", "2026-01-18T12:00:00Z", every, tz)).toEqual(begins);
+  });
+
+  test("of weeks begin on a Monday before 1970, too", () => {
+    expect(edges("1969-12-31T00:00:00Z", "1970-01-01T00:00:00Z", "P1W")).toEqual([
+      "1969-12-29T00:00:00.000Z",
+      "1970-01-05T00:00:00.000Z",
+    ]);
+  });
+
   test("have a usual length that gives so many points, and one that fits at least", () => {
     expect(usualEvery(24 * hour)).toBe("PT5M");
     expect(usualEvery(30 * 24 * hour)).toBe("PT2H");

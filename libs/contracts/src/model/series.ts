@@ -33,7 +33,7 @@ export const Every = z
   .string()
   .regex(
     /^(auto|PT[1-9]\d{0,6}[SMH]|P[1-9]\d?[DW]|P1M)$/,
-    "must be auto, or one unit such as PT5M, PT1H, P1D or P1M",
+    "must be auto, or one unit such as PT5M, PT1H, P1D, P1W or P1M",
   );
 
 /** What is known of each span, as a query may ask for it. */

@@ -20,7 +20,7 @@ export interface SpansRequest {
   readonly until: number;
   /** As {@link Every}, not `auto`. */
   readonly every: string;
-  /** IANA name; days and months begin at its midnight, others at multiples in UTC. */
+  /** IANA name; days, weeks and months begin at its midnight, others at multiples in UTC. */
   readonly tz: string;
 }
 
@@ -35,7 +35,7 @@ export function smallestEvery(rangeMs: number): string {
   return usualEvery(rangeMs, maxPoints - 2);
 }
 
-/** Whether a length is that of days or months, which belong to a time zone. */
+/** Whether a length is that of days, weeks or months, which belong to a time zone. */
 export function isOfCalendar(every: string): boolean {
   return !every.startsWith("PT");
 }
@@ -56,7 +56,10 @@ function fixedEdges(length: number, from: number): (at: number) => number {
   return (at) => begin + at * length;
 }
 
-/** Days of several count from 1970 in the time zone. */
+/** 1970-01-05, a Monday, in days since 1970. */
+const firstMonday = 4;
+
+/** Several days count from the first of 1970 in the time zone, whole weeks from its first Monday (ISO 8601). */
 function calendarEdges(every: string, tz: string, from: number): (at: number) => number {
   const offsetAt = offsetsOf(tz);
   const local = from + offsetAt(from);
@@ -66,7 +69,8 @@ function calendarEdges(every: string, tz: string, from: number): (at: number) =>
     return (at) => beginOfDay(Date.UTC(Math.floor((month + at) / 12), (month + at) % 12), offsetAt);
   }
   const days = lengthOf(every) / dayMs;
-  const first = Math.floor(local / dayMs / days) * days;
+  const origin = days % 7 === 0 ? firstMonday : 0;
+  const first = origin + Math.floor((local / dayMs - origin) / days) * days;
   return (at) => beginOfDay((first + at * days) * dayMs, offsetAt);
 }
 
