@@ -115,6 +115,9 @@ describe("a request takes text or JSON", () => {
       ["shadow/0", "must have either `is` or `is_not`"],
     ]);
     expect(issuesOf('{"labels":{"any":[]}}')).toEqual([["labels/any", "is not known here"]]);
+    expect(issuesOf(`{"labels":{"all":["${"x".repeat(maxConditionLength)}"]}}`)).toEqual([
+      ["", `must have at most ${maxConditionLength} characters`],
+    ]);
     expect(issuesOf('{"version":{"in":[]}}')).toEqual([["version/in", expect.any(String)]]);
   });
 });

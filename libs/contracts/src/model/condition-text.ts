@@ -7,7 +7,7 @@ import {
 } from "./device-condition.ts";
 import { problemWords } from "./diagnostics.ts";
 import { Duration } from "./duration.ts";
-import { parseJson } from "./json.ts";
+import { isJsonObject, parseJson } from "./json.ts";
 
 /** Characters of the longest condition as text, and as JSON. */
 export const maxConditionLength = 4_096;
@@ -309,34 +309,57 @@ function quoted(value: string, isAmbiguous = false): string {
   return `"${value.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** A condition as a caller may write it: as text, or as JSON, which begins with `{`. */
+/** A condition as a query has it: as text, or as JSON, which begins with `{`. */
 export const ConditionInput = z
   .string()
-  .transform((text, context): DeviceCondition => {
-    if (!text.trimStart().startsWith("{")) {
-      const parsed = parseConditionText(text);
-      if ("condition" in parsed) return parsed.condition;
-      context.addIssue({ code: "custom", message: describeTextError(parsed.error) });
-      return z.NEVER;
-    }
-    const json = parseJson(text);
-    if (text.length > maxConditionLength || json === undefined) {
-      const message =
-        json === undefined ? "is not JSON" : `must have at most ${maxConditionLength} characters`;
-      context.addIssue({ code: "custom", message });
-      return z.NEVER;
-    }
-    const checked = DeviceCondition.safeParse(json);
-    if (checked.success) return checked.data;
-    for (const { path, message, ...issue } of checked.error.issues) {
-      const unknown = issue.code === "unrecognized_keys" ? issue.keys : undefined;
-      if (unknown === undefined) context.addIssue({ code: "custom", path, message });
-      for (const key of unknown ?? [])
-        context.addIssue({ code: "custom", path: [...path, key], message: "is not known here" });
-    }
-    return z.NEVER;
-  })
+  .transform(readCondition)
   .meta({ type: "string", example: "label:site-1 -version:1.4.2 silent:24h" });
+
+/**
+ * A condition as a body may have it: an object, or what a query takes. A union reports the errors of the one member
+ * that goes on after them: the second, which therefore reads objects, too.
+ */
+export const WrittenCondition = z
+  .union([
+    DeviceCondition.transform((condition, context) => {
+      // An unknown member alone would let this member go on.
+      if (context.issues.length > 0) context.addIssue("is no condition");
+      return condition;
+    }),
+    z
+      .custom<string>()
+      .meta({ type: "string" })
+      .transform(readCondition)
+      .meta({ type: "string", example: "label:site-1 -version:1.4.2 silent:24h" }),
+  ])
+  .meta({
+    id: "DeviceConditionInput",
+    description: "A condition over devices, as an object or as one line of text.",
+  });
+
+function readCondition(written: unknown, context: z.RefinementCtx): DeviceCondition {
+  const refuse = (message: string, path: PropertyKey[] = []) => {
+    context.addIssue({ code: "custom", path, message, continue: true });
+    return z.NEVER;
+  };
+  if (typeof written === "string" && !written.trimStart().startsWith("{")) {
+    const parsed = parseConditionText(written);
+    return "condition" in parsed ? parsed.condition : refuse(describeTextError(parsed.error));
+  }
+  const json = typeof written === "string" ? parseJson(written) : written;
+  if (json === undefined) return refuse("is not JSON");
+  if (typeof written === "string" && written.length > maxConditionLength)
+    return refuse(`must have at most ${maxConditionLength} characters`);
+  if (!isJsonObject(json)) return refuse("must be a text or an object");
+  const checked = DeviceCondition.safeParse(json);
+  if (checked.success) return checked.data;
+  for (const { path, message, ...issue } of checked.error.issues) {
+    const unknown = issue.code === "unrecognized_keys" ? issue.keys : undefined;
+    if (unknown === undefined) refuse(message, path);
+    for (const key of unknown ?? []) refuse("is not known here", [...path, key]);
+  }
+  return z.NEVER;
+}
 
 /** An error as one sentence, with the place counted from 1. */
 export function describeTextError({ at, detail, allowed }: ConditionTextError): string {

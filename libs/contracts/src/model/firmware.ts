@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { WrittenCondition } from "./condition-text.ts";
 import { DeviceCondition } from "./device-condition.ts";
 import { Creator } from "./execution.ts";
 import type { JsonObject } from "./json.ts";
@@ -35,7 +36,7 @@ export const FirmwareInput = z
     size: z.int().min(1).describe(size),
     sha256: Sha256.describe(sha256),
     reported_as: Line.optional().describe(`${reportedAs.slice(0, -1)}; \`version\` if left out.`),
-    requires: DeviceCondition.optional().describe(`${requires}.`),
+    requires: WrittenCondition.optional().describe(`${requires}.`),
     signature: z
       .string()
       .max(1_024)

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Action, callParamsRule, checkActionPatch, isCallParams } from "./action.ts";
+import { WrittenCondition } from "./condition-text.ts";
 import { DeviceCondition } from "./device-condition.ts";
 import { DeviceId } from "./device-id.ts";
 import { durationBetween } from "./duration.ts";
@@ -37,27 +38,32 @@ const states = z
   .min(1)
   .describe("With `of_job`: those devices whose executions are in one of these states.");
 
-export const JobTarget = z
-  .strictObject({
-    ids: z
-      .array(DeviceId)
-      .min(1)
-      .max(jobLimits.ids)
-      .optional()
-      .describe("These devices; an id that is no device ends as `failed`."),
-    where: DeviceCondition.optional().describe("Those that meet a condition; `{}` is all."),
-    of_job: z.string().min(1).max(128).optional().describe("Devices of another job, by its id."),
-    states: states.optional(),
-  })
-  .refine(
-    ({ ids, where, of_job }) => [ids, where, of_job].filter((one) => one !== undefined).length === 1,
-    "must have one of `ids`, `where` and `of_job`",
-  )
-  .refine(
-    ({ of_job, states }) => (of_job === undefined) === (states === undefined),
-    "must have `of_job` and `states` together",
-  )
-  .meta({ id: "JobTarget", description: "The devices of a job: `ids`, `where`, or `of_job` with `states`." });
+const targetWith = <T extends z.ZodType>(where: T) =>
+  z
+    .strictObject({
+      ids: z
+        .array(DeviceId)
+        .min(1)
+        .max(jobLimits.ids)
+        .optional()
+        .describe("These devices; an id that is no device ends as `failed`."),
+      where: where.optional().describe("Those that meet a condition; `{}` is all."),
+      of_job: z.string().min(1).max(128).optional().describe("Devices of another job, by its id."),
+      states: states.optional(),
+    })
+    .refine(
+      ({ ids, where, of_job }) => [ids, where, of_job].filter((one) => one !== undefined).length === 1,
+      "must have one of `ids`, `where` and `of_job`",
+    )
+    .refine(
+      ({ of_job, states }) => (of_job === undefined) === (states === undefined),
+      "must have `of_job` and `states` together",
+    );
+const target = "The devices of a job: `ids`, `where`, or `of_job` with `states`.";
+
+const JobTargetInput = targetWith(WrittenCondition).meta({ id: "JobTargetInput", description: target });
+
+export const JobTarget = targetWith(DeviceCondition).meta({ id: "JobTarget", description: target });
 export type JobTarget = z.infer<typeof JobTarget>;
 
 const percent = z.int().min(1).max(100);
@@ -155,7 +161,7 @@ const name = wellFormedText(128).min(1);
 export const JobInput = z
   .strictObject({
     name: name.optional().describe("For people."),
-    target: JobTarget,
+    target: JobTargetInput,
     action: Action,
     continuous: z
       .boolean()

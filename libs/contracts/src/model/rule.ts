@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { TopicFilter } from "./acl.ts";
+import { WrittenCondition } from "./condition-text.ts";
 import { ConditionPointer, DeviceCondition } from "./device-condition.ts";
 import { diagnosisFrames } from "./diagnostics.ts";
 import { Duration, durationBetween } from "./duration.ts";
@@ -146,11 +147,14 @@ export const RuleCondition = z
   });
 export type RuleCondition = z.output<typeof RuleCondition>;
 
+const whereWords = "The devices it is for; `{}` is all.";
+
+/** Members as a caller writes them. */
 const members = {
   name: wellFormedText(128).min(1).describe("What people call it."),
   enabled: z.boolean().describe("Without it the rule is kept and does nothing."),
   severity: Severity.describe("How bad it is."),
-  where: DeviceCondition.describe("The devices it is for; `{}` is all."),
+  where: WrittenCondition.describe(whereWords),
   when: RuleCondition.describe("What must hold."),
   for: Duration.describe("How long a value, in a record or the shadow, must hold before the alert fires."),
   notify: z
@@ -170,7 +174,7 @@ export const RuleInput = z
     ...members,
     enabled: members.enabled.default(true),
     severity: members.severity.default("warning"),
-    where: members.where.default({}),
+    where: members.where.prefault({}),
     for: members.for.default("PT0S"),
     notify: members.notify.default([]),
     repeat: members.repeat.default(null),
@@ -199,6 +203,7 @@ export const AlertRule = z
   .object({
     id: z.string().describe("Id of the rule."),
     ...members,
+    where: DeviceCondition.describe(whereWords),
     created_at: Timestamp.describe("When it was created."),
   })
   .meta({

@@ -1,23 +1,22 @@
 import { z } from "zod";
+import { WrittenCondition } from "./condition-text.ts";
 import { DeviceCondition } from "./device-condition.ts";
 import { alertBounds } from "./rule.ts";
 import { Timestamp, TimestampInput } from "./time.ts";
 import type { ViolationList } from "./violation.ts";
 import { wellFormedText } from "./well-formed-text.ts";
 
-const members = {
-  where: DeviceCondition.describe("The devices it is for; `{}` is all."),
-  note: wellFormedText(1_000).nullable().describe("Why."),
-};
+const where = "The devices it is for; `{}` is all.";
+const note = wellFormedText(1_000).nullable().describe("Why.");
 const RuleIds = z.array(z.string().min(1).max(128)).min(1).max(alertBounds.rules);
 
 export const SilenceInput = z
   .strictObject({
-    where: members.where.default({}),
+    where: WrittenCondition.describe(where).prefault({}),
     rule_ids: RuleIds.optional().describe("Ids of the rules it is for; all without it."),
     from: TimestampInput.optional().describe("When it begins; now without it."),
     until: TimestampInput.describe("When it ends."),
-    note: members.note.default(null),
+    note: note.default(null),
   })
   .meta({
     id: "SilenceInput",
@@ -44,11 +43,11 @@ export function checkSilence(
 export const Silence = z
   .object({
     id: z.string().describe("Id of the silence."),
-    where: members.where,
+    where: DeviceCondition.describe(where),
     rule_ids: RuleIds.nullable().describe("Ids of the rules it is for; null for all."),
     from: Timestamp.describe("When it begins."),
     until: Timestamp.describe("When it ends. What still fires then is sent."),
-    note: members.note,
+    note,
     created_at: Timestamp.describe("When it was created."),
   })
   .meta({
