@@ -1,4 +1,4 @@
-import { Webhook } from "@devmesh/contracts/model/webhook";
+import { redactUrl, Webhook } from "@devmesh/contracts/model/webhook";
 import { describe, expect, test } from "@jest/globals";
 import {
   emptyWebhook,
@@ -28,9 +28,11 @@ describe("a webhook as it is typed", () => {
     });
   });
 
-  test("removes what is empty from a stored one", () => {
-    expect(readWebhookPatch(webhookAsTyped(stored)).body).toEqual({
-      url: stored.url,
+  test("removes what is empty from a stored one, and leaves its URL out unless another one is typed", () => {
+    const shown = { ...stored, url: redactUrl(stored.url) };
+    const others = { url: "https://other.example/" };
+    expect(readWebhookPatch({ ...webhookAsTyped(shown), ...others }, shown).body).toMatchObject(others);
+    expect(readWebhookPatch(webhookAsTyped(shown), shown).body).toEqual({
       events: stored.events,
       name: null,
       devices: null,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type Webhook, webhookLimits } from "@devmesh/contracts/model/webhook";
+import { secretWord } from "@devmesh/contracts/model/api-key";
+import { isRedactedUrl, redactUrl, type Webhook, webhookLimits } from "@devmesh/contracts/model/webhook";
 import type { webhookEvents, webhooks } from "@devmesh/contracts/webhooks";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { definedMembers } from "@devmesh/service-kit/defined-members";
@@ -107,7 +108,10 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
     },
 
     async patchWebhook({ id, patch }, ctx) {
-      const { enabled, ...members } = patch;
+      const { enabled, ...given } = patch;
+      const before = (await store.find(id, ctx.signal)) ?? ctx.fail("webhook_not_found");
+      // A session that writes back what it has read changes no URL.
+      const members = { ...given, url: given.url === redactUrl(before.url) ? undefined : given.url };
       if (members.url !== undefined) {
         const refusal = await refusalOf(guard, members.url);
         if (refusal !== null) return ctx.fail("url_refused", [{ pointer: "/url", detail: refusal }]);
@@ -236,6 +240,8 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
 
 /** Why a URL may not be stored; null where it may. A connection is checked again. */
 async function refusalOf(guard: Guard, url: string): Promise<string | null> {
+  if (isRedactedUrl(url)) return "has only its beginning: leave it out to keep it, or write all of it";
+  if (holdsKey(url)) return "holds a key of this mesh, which every reader of the URL could use: leave it out";
   const reason = guard.refuse(url);
   if (reason !== null) return reason;
   try {
@@ -248,6 +254,14 @@ async function refusalOf(guard: Guard, url: string): Promise<string | null> {
   } catch (error) {
     return error instanceof AddressRefused ? error.message : "has a name that cannot be resolved";
   }
+}
+
+/** Whether a URL has a key in it, also with escapes. */
+function holdsKey(url: string): boolean {
+  const plain = url.replace(/%([0-9a-f]{2})/gi, (_, digits) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+  return secretWord.test(plain);
 }
 
 function parseSequence(text: string): number | null {

@@ -1,3 +1,4 @@
+import { redactUrl } from "@devmesh/contracts/model/webhook";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -211,6 +212,46 @@ export function describeDeliveries(storeUrl: () => string | undefined): void {
     const { id } = await created({ events: [] });
     const patched = mesh.client.patchWebhook({ id, patch: { url: "https://169.254.169.254/" } }, call());
     expect(await reasonOf(patched)).toBe("url_refused");
+  });
+
+  const key = "mk_4fT9wXq2LmZ8sVb1NcR6yKp3HdGj7uAe";
+  test.each([
+    ["in the query", `https://example.com/?access_token=${key}`],
+    ["in the path", `https://example.com/${key.replace("mk", "ot")}/x`],
+    ["with escapes", `https://example.com/?access_token=${key.replace("_", "%5f").replace("k", "%6B")}`],
+    ["in the name of the host", `https://${key}.example.com/`],
+    ["before a word", `https://example.com/#${key.replace("mk", "sk")}-x`],
+  ])("a key of the mesh is refused in a URL: %s", async (_where, url) => {
+    const refused = {
+      reason: "url_refused",
+      details: [{ pointer: "/url", detail: expect.stringMatching(/^holds a key of this mesh/) }],
+    };
+    await expect(mesh.client.createWebhook({ url, events: [] }, call())).rejects.toMatchObject(refused);
+    const { id } = await created({ events: [] });
+    await expect(mesh.client.patchWebhook({ id, patch: { url } }, call())).rejects.toMatchObject(refused);
+  });
+
+  test("what only looks like a key is not refused", async () => {
+    for (const path of [`/task${key.slice(1)}`, `/${key}0`, `/${key.slice(0, -1)}`, `/xx${key.slice(2)}`])
+      await mesh.client.createWebhook({ url: receiver.url(path), events: [] }, call());
+  });
+
+  test("a URL that a session has read is not stored in place of the whole one", async () => {
+    const { id, url } = await created({ events: [] });
+    const shown = redactUrl(url);
+    expect(shown).toBe(`${new URL(url).origin}/…`);
+    const patch = (patch: { url: string; name: string }) => mesh.client.patchWebhook({ id, patch }, call());
+    expect(await patch({ url: shown, name: "same" })).toMatchObject({ url, name: "same" });
+    const refused = {
+      reason: "url_refused",
+      details: [{ pointer: "/url", detail: expect.stringContaining("only its beginning") }],
+    };
+    for (const other of ["https://example.com/…", new URL(shown).href, `${url}…`])
+      await expect(patch({ url: other, name: "other" })).rejects.toMatchObject(refused);
+    await expect(mesh.client.createWebhook({ url: shown, events: [] }, call())).rejects.toMatchObject(
+      refused,
+    );
+    expect(await mesh.client.readWebhook({ id }, call())).toMatchObject({ url, name: "same" });
   });
 
   test("a secret is replaced once a day, both sign meanwhile, and neither is at rest or logged", async () => {

@@ -23,6 +23,12 @@ export const secretsInText = new RegExp(`(${prefixes})_[0-9A-Za-z]{32}`, "g");
 /** A text with the prefix alone of every secret in it. */
 export const redactSecrets = (text: string): string => text.replaceAll(secretsInText, "$1_[redacted]");
 
+/** A secret that {@link redactSecrets} has replaced. */
+export const redactedSecret = new RegExp(`(${prefixes})_\\[redacted\\]`);
+
+/** A secret within a text that is not a part of a longer word. */
+export const secretWord = new RegExp(`(?<![0-9A-Za-z])${secretsInText.source}(?![0-9A-Za-z])`);
+
 /** One secret and nothing else. */
 export const secretPattern = new RegExp(`^${secretsInText.source}$`);
 

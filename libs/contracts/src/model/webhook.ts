@@ -51,6 +51,15 @@ export const WebhookFormat = z.enum(["cloudevents", "slack", "discord", "ntfy"])
 });
 export type WebhookFormat = z.infer<typeof WebhookFormat>;
 
+/** A URL as sessions read it: path and query of chats are secrets, and its receiver may take a key in them. */
+export function redactUrl(url: string): string {
+  const parsed = URL.parse(url);
+  return `${parsed === null ? "" : parsed.origin}/…`;
+}
+
+/** Whether somebody wrote a redacted URL, also as a URL escapes it. */
+export const isRedactedUrl = (url: string): boolean => /…|%E2%80%A6/i.test(url);
+
 const distinct = (items: readonly unknown[]) => new Set(items).size === items.length;
 /** Null is a value; the description stays. */
 const orNull = <T extends z.ZodType>(schema: T) => schema.nullable().describe(schema.description ?? "");
@@ -60,7 +69,7 @@ const members = {
   name: z.string().min(1).max(60).describe("What people call it."),
   url: z.string().min(1).max(webhookLimits.url).meta({
     description:
-      "Where requests go: `https:`, without user and password. Its addresses must be public, unless `WEBHOOK_ALLOW_NETWORKS` has them.",
+      "Where requests go: `https:`, without user, password and key of this mesh. Its addresses must be public, unless `WEBHOOK_ALLOW_NETWORKS` has them. A session reads its origin and `/…`.",
     example: "https://example.com/devmesh",
   }),
   events: z

@@ -16,6 +16,7 @@ import { ClientGone, Exchange, isStreamed, type PathParams, type Reply, writeRep
 import { RequestRefused } from "./gateway-errors.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
 import { type ProblemAnswer, problemOf } from "./problem.ts";
+import { shownTo } from "./session-reply.ts";
 
 /** Bytes beyond which an answer is large. */
 const largeAnswer = 64 * 1024;
@@ -78,7 +79,7 @@ export function createEndpoints(options: EndpointOptions) {
         const reply = await answer(exchange);
         if (response.destroyed) reply.release?.();
         else release = reply.release ?? acquireSlot(reply, exchange);
-        await writeReply(exchange, reply);
+        await writeReply(exchange, shownTo(exchange.keyKind, reply));
         if (exchange.upgraded) finish(true);
       } catch (error) {
         failure = error;
@@ -87,7 +88,7 @@ export function createEndpoints(options: EndpointOptions) {
           return;
         }
         const problem = problemOf(error, exchange.requestId);
-        await writeReply(exchange, present(exchange, problem));
+        await writeReply(exchange, shownTo(exchange.keyKind, present(exchange, problem)));
       }
     };
   };

@@ -12,6 +12,7 @@ import type { z } from "zod";
 import type { Exchange } from "./exchange.ts";
 import { invalidRequest, RequestRefused } from "./gateway-errors.ts";
 import { readJsonBody } from "./request-body.ts";
+import { findRedacted } from "./session-reply.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 import { openUpload } from "./upload.ts";
 
@@ -44,6 +45,7 @@ export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: C
         begin: (refuse) => bodies.begin(exchange.keyId ?? exchange.address, refuse),
       });
       if (exchange.receivedBody !== undefined) {
+        if (exchange.keyKind === "session") findRedacted(exchange.receivedBody, violations);
         exchange.body = parsedBody(body, exchange.receivedBody, violations);
       } else if (!body.optional) {
         throw new RequestRefused("body_missing");

@@ -6,6 +6,8 @@ import type { View } from "./view.ts";
 /** What the listeners of a channel have in common. */
 export interface Audience {
   readonly principal: ListenerPrincipal;
+  /** Whether keys in frames are redacted, as for sessions. */
+  readonly isRedacted: boolean;
   /** The only device they subscribe to, a public key's own; undefined for all. */
   readonly device: string | undefined;
   /** Whether they receive records. */

@@ -76,6 +76,6 @@ export class Channels {
 }
 
 /** Audiences with the same id receive the same frames. */
-function idOf({ principal: { kind }, device, data, account }: Audience): string {
-  return JSON.stringify([kind, device, data, account]);
+function idOf({ principal: { kind }, isRedacted, device, data, account }: Audience): string {
+  return JSON.stringify([kind, isRedacted, device, data, account]);
 }

@@ -1,3 +1,4 @@
+import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import type { Timestamp } from "@devmesh/contracts/model/time";
@@ -20,6 +21,7 @@ export class Frame implements Notification {
   readonly timestamp: z.infer<typeof Timestamp>;
   #websocket: Buffer | undefined;
   #eventStream: Buffer | undefined;
+  #redacted: Frame | undefined;
 
   constructor({ seq, id, name, data, timestamp }: Notification) {
     this.seq = seq;
@@ -27,6 +29,15 @@ export class Frame implements Notification {
     this.name = name;
     this.data = data;
     this.timestamp = timestamp;
+  }
+
+  /** The frame with the keys in it redacted; itself where it has none. */
+  get redacted(): Frame {
+    if (this.#redacted !== undefined) return this.#redacted;
+    const text = this.#json();
+    const redacted = redactSecrets(text);
+    this.#redacted = redacted === text ? this : new Frame(JSON.parse(redacted));
+    return this.#redacted;
   }
 
   bytes(format: StreamFormat): Buffer {

@@ -20,7 +20,7 @@ import type { NotificationMetrics } from "./notification-metrics.ts";
 import { RecordSubscription } from "./record-subscription.ts";
 import { ReplayBuffer } from "./replay-buffer.ts";
 import type { CloseReason } from "./sink.ts";
-import { masterView } from "./view.ts";
+import { masterView, redactedView } from "./view.ts";
 
 const heartbeatMs = 20_000;
 
@@ -169,10 +169,11 @@ export class NotificationHub {
 
   #createChannel(audience: Audience): Channel {
     const { devices, metrics, clock } = this.#options;
-    const { principal } = audience;
+    const { principal, isRedacted } = audience;
+    const view = principal.kind === "master" ? masterView(audience) : deviceView(principal, devices, clock);
     return new Channel({
       audience,
-      view: principal.kind === "master" ? masterView(audience) : deviceView(principal, devices, clock),
+      view: isRedacted ? redactedView(view) : view,
       onSent: (frames) => metrics.frames.inc({ kind: principal.kind }, frames),
       makeGap: () => this.#gap(),
     });
@@ -186,9 +187,10 @@ export class NotificationHub {
   }
 }
 
-function audienceOf({ principal, subscription: { device, data, account } }: Listener): Audience {
-  if (principal.kind === "master") return { principal, device, data, account };
-  return { principal, device: principal.device_id, data, account: false };
+function audienceOf({ principal, isRedacted, subscription }: Listener): Audience {
+  const { device, data, account } = subscription;
+  if (principal.kind === "master") return { principal, isRedacted, device, data, account };
+  return { principal, isRedacted, device: principal.device_id, data, account: false };
 }
 
 function recordFrame(record: DataRecord, seq: number): Frame {

@@ -22,6 +22,8 @@ export interface SubscriptionOptions {
 export interface ListenerOptions {
   readonly principal: ListenerPrincipal;
   readonly caller: Caller;
+  /** Whether keys in frames are redacted, as for a session. */
+  readonly isRedacted: boolean;
   readonly subscription: SubscriptionOptions;
   readonly sink: Sink;
   readonly maxWaitingBytes: number;
@@ -33,6 +35,7 @@ export interface ListenerOptions {
 export class Listener {
   readonly principal: ListenerPrincipal;
   readonly caller: Caller;
+  readonly isRedacted: boolean;
   readonly subscription: SubscriptionOptions;
   readonly sink: Sink;
   /** When its key is verified again, on the monotonic clock. */
@@ -43,6 +46,7 @@ export class Listener {
   constructor(options: ListenerOptions) {
     this.principal = options.principal;
     this.caller = options.caller;
+    this.isRedacted = options.isRedacted;
     this.subscription = options.subscription;
     this.sink = options.sink;
     this.#options = options;

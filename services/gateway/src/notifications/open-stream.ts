@@ -14,7 +14,7 @@ const positionMs = 3_000;
 /** Most bytes of a message from a client, which is dropped anyway. */
 const maxClientMessage = 4 * 1024;
 
-type StreamRequest = Pick<ListenerOptions, "principal" | "caller" | "subscription">;
+type StreamRequest = Pick<ListenerOptions, "principal" | "caller" | "isRedacted" | "subscription">;
 
 /** Answers a request that has passed its checks with a stream: over a WebSocket, or as `text/event-stream`. */
 export type OpenStream = (request: StreamRequest) => Promise<Reply>;

@@ -28,3 +28,14 @@ export function masterView({
     recordsOf: (records) => (device === undefined ? records : records.filter(mayAccess)),
   };
 }
+
+/** What another view selects, with the keys in it redacted. */
+export function redactedView(view: View): View {
+  const redact = (frames: readonly Frame[]) => frames.map((frame) => frame.redacted);
+  const shown = (frames: readonly Frame[] | Promise<readonly Frame[]>) =>
+    frames instanceof Promise ? frames.then(redact) : redact(frames);
+  return {
+    framesOf: (events) => shown(view.framesOf(events)),
+    recordsOf: (records) => shown(view.recordsOf(records)),
+  };
+}

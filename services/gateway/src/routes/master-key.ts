@@ -19,7 +19,7 @@ import { condition } from "./device.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
-import { type RpcOperation, shownTo } from "./rpc.ts";
+import type { RpcOperation } from "./rpc.ts";
 
 /**
  * Pages of devices that are read at one time: reads of single devices go between them. What asks for one page, or
@@ -177,24 +177,20 @@ export function masterKeyHandlers(
         async (page, call) => {
           const { state } = request.query;
           const input = { device_id: request.params.id, ...(state && { state }), ...page };
-          return shownTo(request.keyKind)(await jobs.bytes.listExecutions(input, call));
+          return await jobs.bytes.listExecutions(input, call);
         },
         masterKey.listExecutions.path.replace(":id", request.params.id),
         request,
         null,
       ),
 
-    readExecution: async ({ params, principal, keyKind, call }) =>
-      json(shownTo(keyKind)(await jobs.bytes.readExecution({ id: params.id, principal }, call))),
+    readExecution: async ({ params, principal, call }) =>
+      json(await jobs.bytes.readExecution({ id: params.id, principal }, call)),
 
-    cancelExecution: async ({ params, body, keyKind, call }) =>
-      json(
-        shownTo(keyKind)(
-          await jobs.bytes.cancelExecution({ id: params.id, force: body.force ?? false }, call),
-        ),
-      ),
+    cancelExecution: async ({ params, body, call }) =>
+      json(await jobs.bytes.cancelExecution({ id: params.id, force: body.force ?? false }, call)),
 
-    async createJob({ body, query, keyKind, keyId = "", call, within }) {
+    async createJob({ body, query, keyId = "", call, within }) {
       if (query.dry_run) {
         const { target, action } = body;
         // The service is asked for the target alone.
@@ -207,28 +203,25 @@ export function masterKeyHandlers(
       const created_by = { kind: "master", key_id: keyId } as const;
       const bytes = await jobs.bytes.createJob({ job: body, created_by }, call);
       const headers = { Location: masterKey.readJob.path.replace(":id", leadingString(bytes, "id")) };
-      return json(shownTo(keyKind)(bytes), { status: 201, headers });
+      return json(bytes, { status: 201, headers });
     },
 
     listJobs: (request) =>
       answerList(
         async (page, call) => {
           const { state } = request.query;
-          return shownTo(request.keyKind)(
-            await jobs.bytes.listJobs({ ...(state && { state }), ...page }, call),
-          );
+          return await jobs.bytes.listJobs({ ...(state && { state }), ...page }, call);
         },
         masterKey.listJobs.path,
         request,
         null,
       ),
 
-    readJob: async ({ params, keyKind, call }) =>
-      json(shownTo(keyKind)(await jobs.bytes.readJob({ id: params.id }, call))),
+    readJob: async ({ params, call }) => json(await jobs.bytes.readJob({ id: params.id }, call)),
 
-    async changeJob({ params, body, keyKind, keyId = "", call }) {
+    async changeJob({ params, body, keyId = "", call }) {
       const by = { kind: "master", key_id: keyId } as const;
-      return json(shownTo(keyKind)(await jobs.bytes.changeJob({ id: params.id, patch: body, by }, call)));
+      return json(await jobs.bytes.changeJob({ id: params.id, patch: body, by }, call));
     },
 
     listJobExecutions: (request) =>
@@ -236,7 +229,7 @@ export function masterKeyHandlers(
         async (page, call) => {
           const { state } = request.query;
           const input = { id: request.params.id, ...(state && { state }), ...page };
-          return shownTo(request.keyKind)(await jobs.bytes.listJobExecutions(input, call));
+          return await jobs.bytes.listJobExecutions(input, call);
         },
         masterKey.listJobExecutions.path.replace(":id", request.params.id),
         request,
@@ -274,7 +267,7 @@ export function masterKeyHandlers(
 
     listCustomers: (request) =>
       answerList(
-        async (page, call) => shownTo(request.keyKind)(await keys.bytes.listCustomers(page, call)),
+        keys.bytes.listCustomers,
         masterKey.listCustomers.path,
         request,
         async () => (await keys.countCustomers({}, request.call)).count,

@@ -6,17 +6,18 @@ import type { Handlers } from "./handlers.ts";
 /** The notification stream: all devices with a master key, one with its public key. */
 export function notificationHandlers(open: OpenStream): Handlers<keyof typeof notificationStream> {
   return {
-    async followNotifications({ principal, caller, query, header }) {
+    async followNotifications({ principal, keyKind, caller, query, header }) {
       const { device, data = false, account = false } = query;
       const after = resumption(query.after, header);
-      return open({ principal, caller, subscription: { device, data, account, after } });
+      const isRedacted = keyKind === "session";
+      return open({ principal, caller, isRedacted, subscription: { device, data, account, after } });
     },
 
     async followOwnNotifications({ principal, caller, query, header }) {
       const { data = false } = query;
       const after = resumption(query.after, header);
       const subscription = { device: principal.device_id, data, account: false, after };
-      return open({ principal, caller, subscription });
+      return open({ principal, caller, isRedacted: false, subscription });
     },
   };
 }

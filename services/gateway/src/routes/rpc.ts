@@ -1,9 +1,7 @@
 import { rpcTimeout } from "@devmesh/contracts/model/action";
-import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import { lengthOf } from "@devmesh/contracts/model/duration";
 import type { Creator } from "@devmesh/contracts/model/execution";
 import type { Json } from "@devmesh/contracts/model/json";
-import type { KeyKind } from "@devmesh/contracts/principal";
 import { deviceAccess } from "@devmesh/contracts/rest/device-access";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -32,12 +30,11 @@ interface DeviceCall {
   readonly timeout: number | undefined;
 }
 
-/** Calls a function of a device and answers its bare result (api.md, RPC), as `shown` to the caller. */
+/** Calls a function of a device and answers its bare result (api.md, RPC). */
 async function callDevice(
   bridge: BridgeClient,
   { device_id, method, params, timeout = rpcTimeout.default }: DeviceCall,
   within: Within,
-  shown: (result: Uint8Array) => Uint8Array = (result) => result,
 ): Promise<Reply> {
   const input = { device_id, method, timeout_ms: timeout, ...(params === undefined ? {} : { params }) };
   return within(timeout + travelMs, async (call) => {
@@ -48,7 +45,7 @@ async function callDevice(
     });
     try {
       const answer = await Promise.race([bridge.bytes.call(input, call), late.promise]);
-      return json(shown(onlyMember(answer, "result")));
+      return json(onlyMember(answer, "result"));
     } finally {
       cancel();
     }
@@ -85,20 +82,19 @@ export function rpcHandlers(
   permissions: PermissionCache,
 ): Handlers<RpcOperation> {
   return {
-    async callFunction({ params, query, body, keyKind, keyId = "", call, within }) {
+    async callFunction({ params, query, body, keyId = "", call, within }) {
       const { timeout, wait, attempts } = query;
       const asked = { device_id: params.id, method: params.func, params: body, timeout };
-      if (wait === undefined) return callDevice(bridge, asked, within, shownTo(keyKind));
+      if (wait === undefined) return callDevice(bridge, asked, within);
       const by = { kind: "master", key_id: keyId, path: masterKey.readExecution.path, call } as const;
       return storeCall(jobs, asked, { wait, attempts }, by);
     },
 
-    callFunctionWithoutParams: ({ params, query, keyKind, within }) =>
+    callFunctionWithoutParams: ({ params, query, within }) =>
       callDevice(
         bridge,
         { device_id: params.id, method: params.func, params: undefined, timeout: query.timeout },
         within,
-        shownTo(keyKind),
       ),
 
     async callOwnFunction({ params: { func }, query, body, principal, keyId = "", call, within }) {
@@ -118,13 +114,4 @@ export function rpcHandlers(
       return storeCall(jobs, asked, { wait, attempts }, by);
     },
   };
-}
-
-/**
- * What a caller gets of bytes that may hold secrets by chance: applications store public keys of devices in what they
- * keep of a customer, and a device may answer a call with its configuration.
- */
-export function shownTo(keyKind: KeyKind | "none"): (bytes: Uint8Array) => Uint8Array {
-  if (keyKind === "master") return (bytes) => bytes;
-  return (bytes) => Buffer.from(redactSecrets(Buffer.from(bytes).toString("utf8")));
 }

@@ -36,11 +36,11 @@ export function readNewWebhook(typed: TypedWebhook) {
   return readBody<TypedWebhook, typeof WebhookInput>(WebhookInput, body, webhookField);
 }
 
-/** The body of a change, or what is wrong in its fields; what is empty is removed. */
-export function readWebhookPatch(typed: TypedWebhook) {
+/** The body of a change, or what is wrong in its fields; what is empty is removed, and a URL that is the same left out. */
+export function readWebhookPatch(typed: TypedWebhook, before: Pick<Webhook, "url">) {
   const { name, url, events, devices, labels } = typed;
   const body = {
-    url: url.trim(),
+    ...(url.trim() !== before.url && { url: url.trim() }),
     events,
     name: name.trim() || null,
     devices: devices.length > 0 ? devices : null,

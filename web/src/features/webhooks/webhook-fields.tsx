@@ -1,4 +1,4 @@
-import { webhookFrames, webhookLimits } from "@devmesh/contracts/model/webhook";
+import { isRedactedUrl, webhookFrames, webhookLimits } from "@devmesh/contracts/model/webhook";
 import { Group, TagsInput, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Fold } from "../../components/fold.tsx";
@@ -22,7 +22,11 @@ export function WebhookFields({ values, field }: WebhookFieldsProps) {
     <>
       <TextInput
         label="URL"
-        description="https, at a public address."
+        description={
+          isRedactedUrl(values.url)
+            ? "Its end is a secret that is not shown. Leave it as it is to keep it, or type all of another one."
+            : "https, at a public address."
+        }
         placeholder="https://example.com/devmesh"
         required
         maxLength={webhookLimits.url}

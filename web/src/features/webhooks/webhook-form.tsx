@@ -1,6 +1,7 @@
 import type { Webhook, WebhookInput, WebhookPatch } from "@devmesh/contracts/model/webhook";
 import { Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { Snippet } from "../../components/code-block.tsx";
@@ -70,6 +71,8 @@ interface ChangeWebhookProps {
 export function ChangeWebhook({ webhook, onClose }: ChangeWebhookProps) {
   const api = useApi();
   const readAgain = useWebhooksAgain();
+  // It is read again while the form is open.
+  const [before] = useState(webhook);
   const change = useMutation({
     mutationFn: (body: WebhookPatch) => api.call("patchWebhook", { params: { id: webhook.id }, body }),
     async onSuccess() {
@@ -78,8 +81,8 @@ export function ChangeWebhook({ webhook, onClose }: ChangeWebhookProps) {
     },
   });
   const { values, field, submit } = useCheckedForm({
-    initialValues: webhookAsTyped(webhook),
-    read: readWebhookPatch,
+    initialValues: webhookAsTyped(before),
+    read: (typed) => readWebhookPatch(typed, before),
     fieldOf: webhookField,
     error: change.error,
   });
