@@ -23,6 +23,7 @@ beforeAll(async () => {
       LOG_LEVEL: "trace",
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       TRUST_PROXY: "loopback",
+      WEBHOOK_ALLOW_NETWORKS: "127.0.0.0/8",
       RATE_ANONYMOUS: "1000",
       MAIL_PER_NETWORK_HOUR: "100",
     },

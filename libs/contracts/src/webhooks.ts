@@ -38,7 +38,7 @@ const dead_letter_not_found = {
 } as const;
 const url_refused = {
   code: "invalid_argument",
-  when: "Requests may not go to that URL: it is not `https:`, not all of its addresses are public, it holds a key, or only its beginning is given.",
+  when: "Requests may not go to that URL: it is not `https:`, not all of its addresses are public, it is of the mesh itself, it holds a key, or only its beginning is given.",
   details: z.array(Violation),
 } as const;
 const ofWebhook = z.object({ id: z.string() });

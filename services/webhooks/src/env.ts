@@ -36,7 +36,14 @@ export const WebhooksEnv = ServiceEnv.extend({
   WEBHOOK_QUEUE_BYTES: byteSize.default(1024 ** 3),
   /** `once`: secrets are shown only when they are made. */
   KEYS_REVEAL: z.enum(["always", "once"]).default("always"),
-  /** The `source` of events is below it. */
+  /** The `source` of events is below it. No request goes there. */
   PUBLIC_URL: z.url({ protocol: /^https?$/ }),
+  /** Where else the gateway is reached, on each address of these hosts; no request goes there. */
+  GATEWAY_URLS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").map((url) => url.trim()))
+    .transform((urls) => urls.filter((url) => url !== ""))
+    .pipe(z.array(z.url({ protocol: /^https?$/ }))),
 });
 export type WebhooksEnv = z.infer<typeof WebhooksEnv>;

@@ -52,7 +52,11 @@ export const startWebhooks: StartService<typeof mesh.webhooks, WebhooksEnv> = as
   const eventsByService = Object.fromEntries(declared.map(({ service, events }) => [service, events]));
   const outbox = createEventOutbox(bus, eventsByService, { maxBytes: env.WEBHOOK_QUEUE_BYTES });
   await outbox.ensure();
-  const guard = createGuard({ allowed: env.WEBHOOK_ALLOW_NETWORKS });
+  const guard = createGuard({
+    allowed: env.WEBHOOK_ALLOW_NETWORKS,
+    ownUrls: [env.PUBLIC_URL],
+    ownListeners: env.GATEWAY_URLS,
+  });
   const secrets = createSecrets(env.WEBHOOK_KEY);
   const sender = createSender({ guard, clock });
   const events = createCloudEvents(`${env.PUBLIC_URL.replace(/\/+$/, "")}/api/v2`);

@@ -14,7 +14,7 @@ import { describeDeadLetter, retryDeadLetter } from "./deliveries/dead-letters.t
 import { bodyOf, type CloudEvents, type WebhookDelivery } from "./deliveries/message.ts";
 import type { Upkeep } from "./deliveries/upkeep.ts";
 import { describeWebhook } from "./describe-webhook.ts";
-import { AddressRefused, type Guard, hostOf } from "./requests/guard.ts";
+import { AddressRefused, type Guard, placeOf } from "./requests/guard.ts";
 import type { Secrets } from "./requests/signature.ts";
 import { changeStored } from "./store/change-stored.ts";
 import type { StoredWebhook, WebhookStore } from "./store/webhook-store.ts";
@@ -246,7 +246,8 @@ async function refusalOf(guard: Guard, url: string): Promise<string | null> {
   if (reason !== null) return reason;
   try {
     const parsed = new URL(url);
-    const addresses = await guard.resolve(hostOf(parsed));
+    const { host, port } = placeOf(parsed);
+    const addresses = await guard.resolve(host, port);
     const isPlain = parsed.protocol === "http:";
     if (isPlain && !addresses.every(({ address }) => guard.isAllowedNetwork(address)))
       return "must begin with https://";

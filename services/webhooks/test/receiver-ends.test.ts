@@ -9,7 +9,7 @@ import ipaddr from "ipaddr.js";
 import { createGuard } from "../src/requests/guard.ts";
 import { createSender, type SenderOptions } from "../src/requests/sender.ts";
 
-const guard = createGuard({ allowed: [ipaddr.parseCIDR("127.0.0.0/8")] });
+const guard = createGuard({ allowed: [ipaddr.parseCIDR("127.0.0.0/8")], ownUrls: [], ownListeners: [] });
 const body = JSON.stringify({ text: "x".repeat(1_000) });
 const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
 const whole = "HTTP/1.1 204 No Content\r\n\r\n";

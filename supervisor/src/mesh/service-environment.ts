@@ -3,7 +3,7 @@ import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { DataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
-import { type MeshSettings, settingNames } from "./settings.ts";
+import { httpUrl, type MeshSettings, settingNames } from "./settings.ts";
 
 /** Variables that a service gets from the supervisor alone, if at all; the others are inherited. */
 const notInherited: ReadonlySet<string> = new Set([
@@ -84,6 +84,7 @@ function ownSettings(
         HOST: settings.host,
         PORT: String(settings.port),
         PUBLIC_URL: settings.publicUrl,
+        TRUST_PROXY: settings.trustProxy,
         MQTT_PUBLIC_URL: mqttPublicUrl,
         MASTER_KEY_FILE: folder.masterKey,
       };
@@ -105,6 +106,9 @@ function ownSettings(
         WEBHOOK_KEY: settings.webhookKey ?? installation.webhook_key,
         WEBHOOK_ALLOW_NETWORKS: settings.webhookAllowNetworks,
         PUBLIC_URL: settings.publicUrl,
+        GATEWAY_URLS: [httpUrl(settings.host, settings.port), settings.otaPublicUrl]
+          .filter((url) => url !== undefined)
+          .join(","),
       };
     case "rpc-bridge":
       return { MQTT_URL: mqttUrl, MQTT_TLS_CERT: mqttTlsCert };

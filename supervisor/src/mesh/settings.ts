@@ -53,6 +53,7 @@ const Environment = z.object({
   KEY_ENCRYPTION_KEY: optional(z.string()),
   WEBHOOK_KEY: optional(z.string()),
   WEBHOOK_ALLOW_NETWORKS: z.string().optional(),
+  TRUST_PROXY: optional(z.string()),
   DRAIN_MS: withDefault(
     z.coerce.number(aDuration).int(aDuration).min(0, aDuration).max(600_000, aDuration),
     "10000",
@@ -83,6 +84,9 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
     );
   }
   const [firstServer] = values.NATS_URL ?? [];
+  const publicUrl = (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, "");
+  const isLocal =
+    [values.HOST, hostOf(publicUrl)].every(isLoopback) && (values.TRUST_PROXY ?? "off") === "off";
   return {
     /** Of the gateway. */
     host: values.HOST,
@@ -105,7 +109,9 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
     /** Absolute. */
     dataDir: resolve(values.DATA_DIR),
     /** For links in mails and downloads of firmware, without a trailing slash. */
-    publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
+    publicUrl,
+    /** Of the gateway, which checks it; undefined: no proxy. */
+    trustProxy: values.TRUST_PROXY,
     /** Where devices download firmware; undefined: at `publicUrl`. */
     otaPublicUrl: values.OTA_PUBLIC_URL,
     /** Where devices reach the broker; undefined: where it listens. */
@@ -119,13 +125,16 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
     masterKey: values.MASTER_KEY,
     keyEncryptionKey: values.KEY_ENCRYPTION_KEY,
     webhookKey: values.WEBHOOK_KEY,
-    /** Where nobody but this machine reaches the API, its own receivers are allowed. */
-    webhookAllowNetworks:
-      values.WEBHOOK_ALLOW_NETWORKS ?? (isLoopback(values.HOST) ? "127.0.0.0/8,::1/128" : ""),
+    /** Where nobody but this machine reaches the API, also by a proxy, its own receivers are allowed. */
+    webhookAllowNetworks: values.WEBHOOK_ALLOW_NETWORKS ?? (isLocal ? "127.0.0.0/8,::1/128" : ""),
     logLevel: values.LOG_LEVEL,
     /** Longest wait of a stopping service for running calls, in milliseconds. */
     drainMs: values.DRAIN_MS,
   };
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, "");
 }
 
 function isLoopback(host: string): boolean {

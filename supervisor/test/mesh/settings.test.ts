@@ -24,6 +24,26 @@ describe("the supervisor's environment", () => {
     );
   });
 
+  test.each([
+    ["by default", {}, true],
+    [
+      "on another loopback address",
+      { HOST: "::1", PUBLIC_URL: "http://LOCALHOST:9000/x", TRUST_PROXY: "" },
+      true,
+    ],
+    ["where the gateway listens for others", { HOST: "0.0.0.0", PUBLIC_URL: "http://127.0.0.1" }, false],
+    ["where others reach it by a name", { PUBLIC_URL: "https://mesh.example.com" }, false],
+    ["where the name only begins so", { PUBLIC_URL: "https://127.0.0.1.example.com" }, false],
+    ["behind a proxy", { TRUST_PROXY: "1" }, false],
+  ])(
+    "receivers of webhooks on this machine are allowed while it alone reaches the mesh: %s",
+    (_when, env, isAllowed) => {
+      expect(meshSettings(env).webhookAllowNetworks).toBe(isAllowed ? "127.0.0.0/8,::1/128" : "");
+      const given = { ...env, WEBHOOK_ALLOW_NETWORKS: "10.0.0.0/8" };
+      expect(meshSettings(given).webhookAllowNetworks).toBe("10.0.0.0/8");
+    },
+  );
+
   test("OTA_PUBLIC_URL is an HTTP address, or none", () => {
     expect(meshSettings({}).otaPublicUrl).toBeUndefined();
     expect(meshSettings({ OTA_PUBLIC_URL: "http://ota.example.com" }).otaPublicUrl).toBe(

@@ -104,7 +104,7 @@ configMapGenerator:
   );
 }
 
-/** Private, shared and special networks of IPv4 are left out; of IPv6 only global unicast is public. */
+/** Private, shared and special networks of IPv4 and Azure's host are left out; of IPv6 only global unicast is public. */
 const toPublic = `    - to:
         - ipBlock:
             cidr: 0.0.0.0/0
@@ -114,6 +114,7 @@ ${[
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
+  "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
   "192.0.0.0/24",

@@ -1,4 +1,5 @@
 import { promises as dns, type LookupAddress } from "node:dns";
+import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
 
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
@@ -10,8 +11,8 @@ export type IpNetwork = readonly [IpAddress, number];
 export interface Guard {
   /** Why requests may not go to a URL, as far as it says so by itself; null where they may. */
   refuse(url: string): string | null;
-  /** The addresses of a host. Throws {@link AddressRefused} unless all of them are allowed. */
-  resolve(host: string): Promise<readonly LookupAddress[]>;
+  /** The addresses of a host. Throws {@link AddressRefused} unless requests may go to this port of all of them. */
+  resolve(host: string, port: number): Promise<readonly LookupAddress[]>;
   /** Whether plain HTTP is allowed to this address. */
   isAllowedNetwork(address: string): boolean;
 }
@@ -23,6 +24,10 @@ export class AddressRefused extends Error {
 
 export interface GuardOptions {
   readonly allowed: readonly IpNetwork[];
+  /** Where the mesh is reached: no request goes to the host and port of such a URL. */
+  readonly ownUrls: readonly string[];
+  /** Where its gateway listens: none goes to the port of such a URL on an address of its host either. */
+  readonly ownListeners: readonly string[];
   /** Default: the system's resolver. */
   readonly lookup?: (host: string) => Promise<readonly LookupAddress[]>;
 }
@@ -33,7 +38,31 @@ const lookupAll = (host: string) => dns.lookup(host, { all: true, verbatim: true
  * Allows `https:` to public addresses, and also `http:` within the allowed networks. A name is resolved for each
  * connection, which then goes to an address that was checked.
  */
-export function createGuard({ allowed, lookup = lookupAll }: GuardOptions): Guard {
+export function createGuard({ allowed, ownUrls, ownListeners, lookup = lookupAll }: GuardOptions): Guard {
+  const listeners = ownListeners.map((url) => placeOf(new URL(url)));
+  const ownPlaces = [...listeners, ...ownUrls.map((url) => placeOf(new URL(url)))];
+
+  async function addressesOf(host: string): Promise<readonly LookupAddress[]> {
+    if (ipaddr.isValid(host)) return [{ address: host, family: host.includes(":") ? 6 : 4 }];
+    return await lookup(host);
+  }
+
+  /** Whether the gateway listens there; a listener of all addresses has those of this machine. */
+  async function isOwn(address: string, port: number): Promise<boolean> {
+    for (const listener of listeners) {
+      if (listener.port !== port) continue;
+      // A connection to no address is one to this machine.
+      if (isUnspecified(address)) return true;
+      if (isUnspecified(listener.host)) {
+        if (isOfThisMachine(address)) return true;
+        continue;
+      }
+      const own = await addressesOf(listener.host).catch(() => []);
+      if (own.some((one) => isSame(one.address, address))) return true;
+    }
+    return false;
+  }
+
   const isAllowedNetwork = (text: string): boolean => {
     const address = plainAddress(text);
     return allowed.some(
@@ -50,26 +79,50 @@ export function createGuard({ allowed, lookup = lookupAll }: GuardOptions): Guar
       if (url.protocol !== "https:" && url.protocol !== "http:") return "must begin with https://";
       if (url.username !== "" || url.password !== "") return "must hold no user and no password";
       if (url.protocol === "http:" && allowed.length === 0) return "must begin with https://";
-      const host = hostOf(url);
+      const { host, port } = placeOf(url);
+      if (ownPlaces.some((own) => own.host === host && own.port === port)) return "is of the mesh itself";
       if (!ipaddr.isValid(host)) return null;
       if (!isAllowed(host)) return "is an address that is not public";
       return url.protocol === "http:" && !isAllowedNetwork(host) ? "must begin with https://" : null;
     },
-    async resolve(host) {
-      const addresses = ipaddr.isValid(host)
-        ? [{ address: host, family: host.includes(":") ? 6 : 4 }]
-        : await lookup(host);
+    async resolve(host, port) {
+      const addresses = await addressesOf(host);
       if (addresses.length === 0) throw new AddressRefused("the name has no address");
       if (!addresses.every(({ address }) => isAllowed(address)))
         throw new AddressRefused("an address of the name is not public");
+      for (const { address } of addresses)
+        if (await isOwn(address, port))
+          throw new AddressRefused("an address of the name is of the mesh itself");
       return addresses;
     },
   };
 }
 
-/** The host of a URL, an IPv6 address without its brackets. */
-export function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, "");
+/** Where requests to a URL go. */
+interface Place {
+  /** A name in lower case, without a dot at its end; an IPv6 address without its brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The host and the port of a URL. */
+export function placeOf({ hostname, port, protocol }: URL): Place {
+  const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return { host, port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port) };
+}
+
+function isUnspecified(text: string): boolean {
+  return plainAddress(text)?.range() === "unspecified";
+}
+
+function isOfThisMachine(text: string): boolean {
+  if (plainAddress(text)?.range() === "loopback") return true;
+  const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  return own.some(({ address }) => isSame(address, text));
+}
+
+function isSame(one: string, other: string): boolean {
+  return plainAddress(one)?.toNormalizedString() === plainAddress(other)?.toNormalizedString();
 }
 
 const globalUnicast = ipaddr.parseCIDR("2000::/3");
@@ -89,9 +142,13 @@ function plainAddress(text: string): IpAddress | null {
   return address;
 }
 
+/** The host of each virtual machine of Azure, which answers to it alone; no registry of IANA has it. */
+const azureHost = "168.63.129.16";
+
 /** Whether the whole Internet reaches an address: neither private nor special, by the registries of IANA. */
 export function isPublic(text: string): boolean {
   const address = plainAddress(text);
+  if (address?.toString() === azureHost) return false;
   if (address === null || address.range() !== "unicast") return false;
   return !isIpv6(address) || address.match(globalUnicast);
 }

@@ -1,9 +1,9 @@
 import http from "node:http";
 import https from "node:https";
-import type { LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { untilAborted } from "@devmesh/service-kit/rpc/context";
-import { AddressRefused, type Guard, hostOf } from "./guard.ts";
+import { AddressRefused, type Guard, placeOf } from "./guard.ts";
 
 /** How long a connection and the whole answer may take, in milliseconds. */
 const defaultTimes = { connectMs: 5_000, answerMs: 15_000 };
@@ -52,16 +52,18 @@ export interface SenderOptions {
 
 export function createSender({ guard, clock, times = defaultTimes }: SenderOptions): RequestSender {
   // A connection belongs to one name and port, and its address was checked when it was made.
-  const lookup: LookupFunction = (host, options, callback) => {
-    guard.resolve(host).then(
-      (addresses) => {
-        const [first] = addresses;
-        if (options.all) callback(null, [...addresses]);
-        else callback(null, first?.address ?? "", first?.family);
-      },
-      (error: NodeJS.ErrnoException) => callback(error, "", 0),
-    );
-  };
+  const lookupFor =
+    (port: number): LookupFunction =>
+    (host, options, callback) => {
+      guard.resolve(host, port).then(
+        (addresses) => {
+          const [first] = addresses;
+          if (options.all) callback(null, [...addresses]);
+          else callback(null, first?.address ?? "", first?.family);
+        },
+        (error: NodeJS.ErrnoException) => callback(error, "", 0),
+      );
+    };
   // Lanes bound the requests of each webhook; a bound for a host would let a slow one hold up another of that host.
   const keeping = { keepAlive: true, maxFreeSockets, timeout: idleMs };
   const kept: Agents = { "http:": new http.Agent(keeping), "https:": new https.Agent(keeping) };
@@ -70,8 +72,11 @@ export function createSender({ guard, clock, times = defaultTimes }: SenderOptio
   async function assertAllowed(url: URL): Promise<void> {
     const reason = guard.refuse(url.href);
     if (reason !== null) throw new AddressRefused(`the URL ${reason}`);
+    const { host, port } = placeOf(url);
+    // No name is looked up for a connection to an address.
+    if (url.protocol === "https:" && !isIP(host)) return;
+    const addresses = await guard.resolve(host, port);
     if (url.protocol === "https:") return;
-    const addresses = await guard.resolve(hostOf(url));
     if (!addresses.every(({ address }) => guard.isAllowedNetwork(address)))
       throw new AddressRefused("plain HTTP is not allowed to this host");
   }
@@ -87,7 +92,7 @@ export function createSender({ guard, clock, times = defaultTimes }: SenderOptio
     const asked = (protocol === "http:" ? http : https).request(url, {
       method: "POST",
       agent: agents[protocol],
-      lookup,
+      lookup: lookupFor(placeOf(url).port),
       headers: {
         "User-Agent": "Devmesh-Webhooks",
         ...headers,
