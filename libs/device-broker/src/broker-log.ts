@@ -20,6 +20,14 @@ const violation = new RegExp(
     .join(""),
 );
 
+/** Characters that are kept of a line of nats-server's log: it can have names of strangers, 64 KB each. */
+const maxLine = 300;
+
+/** A line as it is written and shown, after {@link redactedLine}: half a token would not be found. */
+export function cutLine(line: string): string {
+  return line.length > maxLine ? `${line.slice(0, maxLine).toWellFormed()}…` : line;
+}
+
 /** A line of nats-server's log without tokens, which a failed login has as user name or client id. */
 export function redactedLine(line: string): string {
   return visibleText(redactSecrets(line));

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { visibleText } from "@devmesh/contracts/model/visible-text";
-import { redactedLine } from "@devmesh/device-broker/broker-log";
+import { cutLine, redactedLine } from "@devmesh/device-broker/broker-log";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
 import { readLines } from "@devmesh/service-kit/process/line-reader";
 import { z } from "zod";
@@ -42,8 +42,8 @@ export function serviceLog(name: string, file: string, show: (line: string) => v
 }
 
 /**
- * Opens the log file of nats-server, whose lines contain `[WRN]`, `[ERR]`, `[FTL]`. Tokens are redacted: a failed login
- * logs its user name and client id. `onWriteError` gets the cause of a write error, which only a restart ends,
+ * Opens the log file of nats-server, whose lines contain `[WRN]`, `[ERR]`, `[FTL]`. Tokens are redacted, and lines cut: a
+ * failed login logs its user name and client id. `onWriteError` gets the cause of a write error, which only a restart ends,
  * `onLine` each line.
  */
 export function brokerLog(
@@ -58,7 +58,7 @@ export function brokerLog(
     onLine(line);
     return readBrokerLine(line);
   };
-  return partLog(file, show, readLine, redactedLine);
+  return partLog(file, show, readLine, { redact: redactedLine, cut: cutLine });
 }
 
 /**
@@ -68,11 +68,19 @@ export function brokerLog(
 const keptWriteError =
   /^\[\d+\] \S+ \S+ \[ERR\] JetStream (?:(?:stream|consumer) '.*' critical write error: (?:.*: )?(?<cause>.*)$|(?<cause>out of .*), will be DISABLED)/;
 
+/** How lines are changed: all of them, and then those that are written and shown. */
+interface LineRules {
+  readonly redact: (line: string) => string;
+  readonly cut: (line: string) => string;
+}
+
+const same = (line: string) => line;
+
 function partLog(
   file: string,
   show: (line: string) => void,
   read: (line: string) => LoggedProblem | null,
-  redact = (line: string) => line,
+  { redact, cut }: LineRules = { redact: same, cut: same },
 ): PartLog {
   const log = boundedLog(file);
   let problem: string | null = null;
@@ -80,13 +88,13 @@ function partLog(
     follow(stream) {
       readLines(stream, (received) => {
         const lines = received.map(redact);
-        log.write(`${lines.join("\n")}\n`);
+        log.write(`${lines.map(cut).join("\n")}\n`);
         for (const line of lines) {
           const found = read(line);
           if (!found) continue;
           // Parsing a line of JSON brings back what its service has escaped.
-          problem = visibleText(found.text);
-          if (found.shown !== null) show(visibleText(found.shown));
+          problem = cut(visibleText(found.text));
+          if (found.shown !== null) show(cut(visibleText(found.shown)));
         }
       });
     },

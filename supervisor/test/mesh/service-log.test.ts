@@ -68,6 +68,19 @@ describe("nats-server's log", () => {
     for (const text of [written, shown.join()]) expect(text).toContain('User "pump\\u202e\\u009b2J"');
   });
 
+  test("is written and shown up to 300 characters, and without what a stranger sent beyond", async () => {
+    const token = `dt_${"0aZ".repeat(10)}xy`;
+    const name = `${"x".repeat(250)}${token}${"y".repeat(100_000)}`;
+    const forged = "[7] a b [ERR] JetStream out of File resources, will be DISABLED";
+    const line = `[7] 2026/01/01 [ERR] User "${name}${forged}"\n[7] 2026/01/01 [ERR] short\n`;
+    const { written, shown, problem, writeErrors } = await followed(line, "broker");
+    const [first = "", second, ...more] = written.split("\n");
+    expect([first.length, second, more]).toEqual([301, "[7] 2026/01/01 [ERR] short", [""]]);
+    expect(shown.map((text) => text.length)).toEqual([301, "nats-server: short".length]);
+    expect([problem, writeErrors]).toEqual(["short", []]);
+    expect(`${written}${shown.join()}`).not.toContain("dt_0aZ");
+  });
+
   test("gives its last error as the reason for an end", async () => {
     const lines = "[7] 2026/01/01 [INF] Starting\n[7] 2026/01/01 [FTL] Error listening on port\n";
     expect((await followed(lines, "broker")).problem).toBe("Error listening on port");

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 
-/** Longest line that is passed on whole, in characters; a longer one is cut into pieces. */
+/** Longest line that is passed on whole, in characters. Of a longer one the begin is passed on. */
 const MAX_LINE = 64 * 1024;
 
 /**
@@ -10,13 +10,21 @@ const MAX_LINE = 64 * 1024;
  */
 export function readLines(stream: Readable, take: (lines: readonly string[]) => void): void {
   let rest = "";
+  /** Whether the begin of the line was passed on. A stranger may have sent the rest, which must not pass for a line. */
+  let isCut = false;
   stream.setEncoding("utf8");
   stream.on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
+    if (isCut && lines.length > 0) {
+      lines.shift();
+      isCut = false;
+    }
+    if (isCut) rest = "";
     if (rest.length > MAX_LINE) {
       lines.push(rest);
       rest = "";
+      isCut = true;
     }
     if (lines.length > 0) take(lines);
   });

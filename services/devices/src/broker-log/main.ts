@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sidecars } from "@devmesh/contracts/mesh";
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
-import { createRefusedTopics, redactedLine } from "@devmesh/device-broker/broker-log";
+import { createRefusedTopics, cutLine, redactedLine } from "@devmesh/device-broker/broker-log";
 import { parseEnv } from "@devmesh/service-kit/process/env";
 import { readLines } from "@devmesh/service-kit/process/line-reader";
 import { runService } from "@devmesh/service-kit/process/run-service";
@@ -21,7 +21,7 @@ let publish = (_: { readonly reports: DiagnosisReport[] }): void => {};
 const readRefusal = createRefusedTopics((event) => publish(event));
 readLines(Readable.from(followFile(BROKER_LOG), { objectMode: false }), (received) => {
   const lines = received.map(redactedLine);
-  process.stdout.write(`${lines.join("\n")}\n`);
+  process.stdout.write(`${lines.map(cutLine).join("\n")}\n`);
   for (const line of lines) readRefusal(line);
 });
 
