@@ -54,7 +54,7 @@ const content_exists = {
 } as const;
 const content_mismatch = {
   code: "invalid_argument",
-  when: "The content has another size or SHA-256 than was declared, or its upload took more than half an hour.",
+  when: "The content has another size or SHA-256 than was declared, or its upload took more than 15 minutes.",
 } as const;
 const ticket_unknown = {
   code: "not_found",

@@ -11,6 +11,8 @@ import { wellFormedText } from "./well-formed-text.ts";
 export const firmwareBounds = {
   /** Bytes of each piece of a file but the last. */
   pieceBytes: 256 * 1024,
+  /** How long an upload may take, in milliseconds. */
+  uploadMs: 15 * 60_000,
   /** Files, with or without content. */
   files: 10_000,
 } as const;

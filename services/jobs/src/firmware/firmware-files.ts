@@ -13,11 +13,10 @@ import type { IsSigned } from "./signature.ts";
 /** Firmware of one page, unless the caller wants less. */
 const pageSize = 500;
 
-/** How old an upload may be that ends, and after which it is removed, in milliseconds. */
-const longestUploadMs = 30 * 60_000;
+/** How old an upload is after which it is removed, in milliseconds. */
 const brokenAfterMs = 60 * 60_000;
 
-const { pieceBytes, files } = firmwareBounds;
+const { pieceBytes, files, uploadMs } = firmwareBounds;
 
 export interface FirmwareFilesOptions {
   readonly store: FirmwareStore;
@@ -58,7 +57,7 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
     { size, sha256 }: StoredFirmware,
     signal: AbortSignal,
   ): Promise<boolean> {
-    if (upload.size !== size || now() - upload.begun_at > longestUploadMs) return false;
+    if (upload.size !== size || now() - upload.begun_at > uploadMs) return false;
     const hash = createHash("sha256");
     for (let number = 0; number * pieceBytes < size; number++) {
       const piece = await store.readPiece(upload.id, number, signal);
