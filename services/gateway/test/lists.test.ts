@@ -499,7 +499,7 @@ describe("stored data", () => {
   });
 
   test("goes out as CSV after RFC 4180, with a header line", async () => {
-    const messages = ['say "hi", twice', "two\r\nlines", "1+1=2", "", "ü", "\n"];
+    const messages = ['say "hi", twice', "two\r\nlines", "1+1=2", "", "ü", "u\n"];
     mesh.fakes.data.queryRecords = async () => ({
       next: null,
       items: messages.map((message, at) =>
@@ -540,6 +540,8 @@ describe("stored data", () => {
     const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "text/csv" } });
     const csv = await answer.text();
     for (const text of formulas) expect(csv).toContain(`,"'${text}",`);
+    for (const text of cells.filter((cell) => /^[\t\r\n]/.test(cell)))
+      expect(csv).toContain(`,"'${text[0]}'`);
     for (const cell of csv.split(/[;\t\r\n]/)) expect(cell).toMatch(/^(?!"*[=+@-])|^"*[+-][\d.,e-]+"*,?$/);
     expect(csv).toContain(',"1;-5;\'-1+1;""\'=1""",');
     for (const text of harmless) expect(csv).toContain(`,"${text}",`);

@@ -1,11 +1,9 @@
-/** Cells that a spreadsheet would run as a formula (OWASP, CSV injection); numbers are none. */
-const formula = /^[=+\-@\t\r]/;
-const number = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+import { withoutFormulas } from "@devmesh/contracts/model/spreadsheet-text";
 
-/** Rows as CSV (RFC 4180). Devices choose such texts: an apostrophe keeps spreadsheets from running a formula. */
+/** Rows as CSV (RFC 4180), without formulas. */
 export function csvOf(rows: readonly (readonly string[])[]): string {
   const cellOf = (text: string) => {
-    const safe = formula.test(text) && !number.test(text) ? `'${text}` : text;
+    const safe = withoutFormulas(text);
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   return rows.map((row) => `${row.map(cellOf).join(",")}\r\n`).join("");

@@ -1,4 +1,5 @@
 import { DataRecord } from "@devmesh/contracts/model/data-record";
+import { withoutFormulas } from "@devmesh/contracts/model/spreadsheet-text";
 import { stringify } from "csv-stringify/sync";
 import { asLines } from "../http/json-bytes.ts";
 import type { ListPage } from "../http/paged-list.ts";
@@ -9,20 +10,6 @@ const columns = Object.keys(DataRecord.shape);
 /** Records as NDJSON, in the bytes of their owner. */
 export async function* asNdjson(pages: AsyncIterable<ListPage>): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const { items } of pages) yield asLines(items);
-}
-
-/**
- * Formulas of a spreadsheet, full-width forms included, with what they follow. Where it separates cells by semicolons
- * or tabs, it takes no notice of the quotes, and begins a cell after line breaks, too.
- */
-const formulas = /(^|[;\t\r\n]"*)([=+\-@\uFF1D\uFF0B\uFF0D\uFF20][^;\t\r\n]*)/g;
-const number = /^[+-]\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"*$/;
-
-/** Devices choose these texts: an apostrophe keeps spreadsheets from running a formula (OWASP, CSV injection). */
-export function withoutFormulas(text: string): string {
-  return text.replace(formulas, (cell, before, formula) =>
-    number.test(formula) ? cell : `${before}'${formula}`,
-  );
 }
 
 /** Records as CSV (RFC 4180) with a header line; texts are quoted, since they may hold line breaks. */

@@ -1,6 +1,7 @@
 import type { data as contract } from "@devmesh/contracts/data";
 import { startOf } from "@devmesh/contracts/model/duration";
 import { maxSeriesOfAnswer, type SeriesFunction, type SeriesSpan } from "@devmesh/contracts/model/series";
+import { withoutFormulas } from "@devmesh/contracts/model/spreadsheet-text";
 import type { KeyKind, Principal } from "@devmesh/contracts/principal";
 import type { storedData } from "@devmesh/contracts/rest/stored-data";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -11,7 +12,6 @@ import type { z } from "zod";
 import { json, type Reply, stream, type Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
 import type { GatewayClients } from "./handlers.ts";
-import { withoutFormulas } from "./record-export.ts";
 
 type SeriesQuery = z.output<(typeof storedData)["readSeries"]["query"]>;
 type Listed = CallOutput<typeof contract, "listSeries">;
