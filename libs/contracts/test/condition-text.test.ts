@@ -118,6 +118,12 @@ describe("a request takes text or JSON", () => {
     expect(issuesOf(`{"labels":{"all":["${"x".repeat(maxConditionLength)}"]}}`)).toEqual([
       ["", `must have at most ${maxConditionLength} characters`],
     ]);
+    expect(issuesOf('{"online":true,"labels":{"all":[]},"online":false}')).toEqual([
+      ["online", "must be given once"],
+    ]);
+    expect(issuesOf('{"labels":{"all":["a"],"\\u0061ll":["b"]}}')).toEqual([
+      ["labels/all", "must be given once"],
+    ]);
     expect(issuesOf('{"version":{"in":[]}}')).toEqual([["version/in", expect.any(String)]]);
   });
 });

@@ -6,6 +6,7 @@ import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { z } from "zod";
 import { content, downloadTicket, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
@@ -107,4 +108,29 @@ describe.each(routes)("$route.method $path", ({ operation, route, path }) => {
       await get.body?.cancel();
     });
   }
+});
+
+/** Whether a body can have a condition over devices. */
+function takesCondition({ body }: RouteDeclaration): boolean {
+  if (body === undefined) return false;
+  return JSON.stringify(z.toJSONSchema(body.schema, { io: "input", unrepresentable: "any" })).includes(
+    '"DeviceCondition',
+  );
+}
+
+describe("a condition of which a member is given twice is refused", () => {
+  const withCondition = routes.filter(({ route }) => takesCondition(route));
+  expect(withCondition.length).toBeGreaterThan(6);
+
+  test.each(withCondition)("by $route.method $path", async ({ path }) => {
+    const answer = await mesh.fetch(path.replace(":id", "pump"), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"a":1,"where":[{"labels":{"all":["a"],"none":[],"all":["b"]}}]}',
+    });
+    expect(Problem.parse(await answer.json())).toMatchObject({
+      ...{ status: 400, reason: "invalid_request" },
+      errors: [{ pointer: "/where/0/labels/all", detail: "must be given once" }],
+    });
+  });
 });

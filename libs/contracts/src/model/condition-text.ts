@@ -7,7 +7,7 @@ import {
 } from "./device-condition.ts";
 import { problemWords } from "./diagnostics.ts";
 import { Duration } from "./duration.ts";
-import { isJsonObject, parseJson } from "./json.ts";
+import { isJsonObject, parseJson, repeatedMember } from "./json.ts";
 
 /** Characters of the longest condition as text, and as JSON. */
 export const maxConditionLength = 4_096;
@@ -350,6 +350,8 @@ function readCondition(written: unknown, context: z.RefinementCtx): DeviceCondit
   if (json === undefined) return refuse("is not JSON");
   if (typeof written === "string" && written.length > maxConditionLength)
     return refuse(`must have at most ${maxConditionLength} characters`);
+  const repeated = typeof written === "string" ? repeatedMember(written) : null;
+  if (repeated !== null) return refuse("must be given once", repeated);
   if (!isJsonObject(json)) return refuse("must be a text or an object");
   const checked = DeviceCondition.safeParse(json);
   if (checked.success) return checked.data;

@@ -46,3 +46,28 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** Strings and marks of a JSON text. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/gs;
+
+/** The path to the first member of a valid JSON text that its object has twice; null where none is. */
+export function repeatedMember(text: string): string[] | null {
+  const levels: { readonly names: Set<string> | null; key: string | number; awaitsName: boolean }[] = [];
+  for (const [token] of text.matchAll(tokens)) {
+    const level = levels.at(-1);
+    if (token === "{") levels.push({ names: new Set(), key: "", awaitsName: true });
+    else if (token === "[") levels.push({ names: null, key: 0, awaitsName: false });
+    else if (token === "}" || token === "]") levels.pop();
+    else if (level === undefined || token === ":") continue;
+    else if (token === ",") {
+      if (typeof level.key === "number") level.key++;
+      else level.awaitsName = true;
+    } else if (level.awaitsName) {
+      level.key = String(JSON.parse(token));
+      level.awaitsName = false;
+      if (level.names?.has(level.key)) return levels.map(({ key }) => String(key));
+      level.names?.add(level.key);
+    }
+  }
+  return null;
+}

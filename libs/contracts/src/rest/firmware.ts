@@ -51,7 +51,7 @@ export const firmware = defineRoutes({
     ...post("/firmware", "firmware"),
     ...tagged,
     summary: "Declare a file that devices can run",
-    body: { schema: FirmwareInput, optional: false, checkBesides: checkFirmwareInput },
+    body: { schema: FirmwareInput, optional: false, membersOnce: true, checkBesides: checkFirmwareInput },
     answers: {
       201: {
         description: "The firmware, without content.",

@@ -19,6 +19,8 @@ export interface Answer {
 export interface BodyDeclaration {
   readonly schema: z.ZodType;
   readonly optional: boolean;
+  /** Refuses a member that an object has twice, of which JSON.parse keeps the last one; for bodies with a condition. */
+  readonly membersOnce?: true;
   /**
    * Finds what the owner refuses beyond the schema. It runs only when the schema refuses the body, so that the
    * caller gets all violations at once.

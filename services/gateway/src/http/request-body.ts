@@ -1,8 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { hasFiniteNumbers, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
+import { hasFiniteNumbers, type Json, maxJsonDepth, repeatedMember } from "@devmesh/contracts/model/json";
+import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { type Charge, ClientGone } from "./exchange.ts";
-import { RequestRefused } from "./gateway-errors.ts";
+import { invalidRequest, RequestRefused } from "./gateway-errors.ts";
 import { outlineOf } from "./json-bytes.ts";
 import type { UnfinishedBody } from "./unfinished-bodies.ts";
 
@@ -20,6 +21,8 @@ const maxBodyMembers = 20_000;
 
 export interface BodyReadOptions {
   readonly charge: Charge;
+  /** Whether a member that an object has twice is refused. */
+  readonly membersOnce: boolean;
   /** Counts the body while it is incomplete; `refuse` stops the reading. */
   readonly begin: (refuse: (refusal: RequestRefused) => void) => UnfinishedBody;
 }
@@ -31,7 +34,7 @@ export interface BodyReadOptions {
 export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { charge, begin }: BodyReadOptions,
+  { charge, membersOnce, begin }: BodyReadOptions,
 ): Promise<Json | undefined> {
   const { headers } = request;
   const declared = headers["content-length"];
@@ -46,7 +49,11 @@ export async function readJsonBody(
   if (bytes.length === 0) return undefined;
   if (declared === undefined) chargeFor(bytes.length, charge);
   if (!typed) throw new RequestRefused("unsupported_media_type");
-  return parseJson(bytes);
+  const value = parseJson(bytes);
+  const repeated = membersOnce ? repeatedMember(bytes.toString("utf8")) : null;
+  if (repeated !== null)
+    throw invalidRequest([{ pointer: repeated.map(pointerToken).join(""), detail: "must be given once" }]);
+  return value;
 }
 
 function chargeFor(bytes: number, charge: Charge): void {

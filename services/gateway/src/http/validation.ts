@@ -42,6 +42,7 @@ export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: C
     if (body !== undefined) {
       exchange.receivedBody = await readJsonBody(request, exchange.response, {
         charge: exchange.charge,
+        membersOnce: body.membersOnce === true,
         begin: (refuse) => bodies.begin(exchange.keyId ?? exchange.address, refuse),
       });
       if (exchange.receivedBody !== undefined) {
