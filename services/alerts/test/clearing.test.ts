@@ -55,7 +55,7 @@ function noAlertIsForEver(open: () => Promise<AlertsStore>): void {
       await pass(70);
       expect(await alerts()).toMatchObject([{ device_id: "pump", state: "firing" }]);
       await end(fixture, rule);
-      await pass(61);
+      await pass(11);
       expect(await alerts()).toMatchObject([{ state: "cleared", cleared_why: why }]);
       await pass(130);
       expect(await alerts()).toHaveLength(1);

@@ -18,7 +18,7 @@ import { randomNumbers } from "./random-numbers.ts";
 /** Kills for each store; a whole run has 200. */
 const kills = Number(process.env.ALERT_KILLS ?? 4);
 
-/** A channel gets a message in a minute: with so many rules, each is used again after more than that. */
+/** A channel gets three messages in a minute: with so many rules, each is used again after more than that. */
 const rules = Math.min(kills, 45);
 const roundMs = 2_000;
 

@@ -130,17 +130,30 @@ async function startNotifier(
   };
 }
 
-test("each channel gets an alert once, and what comes within a minute after it", async () => {
+test("each channel gets three messages of a minute at once, and what comes after them in one", async () => {
   const { clock, fire, clear, round, unsent } = await startNotifier(["mail", "chat"]);
   await fire("a");
   expect(await round()).toEqual(["chat: a firing", "mail: a firing"]);
   expect(await unsent()).toEqual([]);
+  await clock.advance(1_000);
   await fire("b");
+  expect(await round()).toEqual(["chat: b firing", "mail: b firing"]);
+  await clock.advance(1_000);
+  await fire("c");
+  expect(await round()).toEqual(["chat: c firing", "mail: c firing"]);
+  await clock.advance(1_000);
+  await fire("d");
   await clear("a");
-  await clock.advance(59_999);
+  await clock.advance(56_999);
   expect(await round()).toEqual([]);
   await clock.advance(1);
-  expect(await round()).toEqual(["chat: a cleared,b firing", "mail: a cleared,b firing"]);
+  expect(await round()).toEqual(["chat: a cleared,d firing", "mail: a cleared,d firing"]);
+  expect(await round()).toEqual([]);
+  // The second message of the minute before is older than a minute by then.
+  await clock.advance(1_000);
+  await clear("b");
+  expect(await round()).toEqual(["chat: b cleared", "mail: b cleared"]);
+  await clear("c");
   expect(await round()).toEqual([]);
 });
 

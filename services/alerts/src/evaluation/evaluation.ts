@@ -32,7 +32,9 @@ const callMs = 5_000;
 /** How often devices without a connection or records are looked for, and whether a device is still of its rule. */
 const offlineEveryMs = 5_000;
 const silentEveryMs = 2_000;
-const membersEveryMs = 60_000;
+const membersEveryMs = 10_000;
+/** Looks at the latter take at most one part in so many of the time. */
+const membersParts = 20;
 
 /** How often the progress is stored while nothing happens, in milliseconds. */
 const noteEveryMs = 10_000;
@@ -296,8 +298,10 @@ export function createEvaluation(options: EvaluationOptions) {
             nextSilentMs = now() + silentEveryMs;
           }
           if (now() >= nextMembersMs) {
+            const begunMs = clock.monotonicMs();
             await checkMembers(round);
-            nextMembersMs = now() + membersEveryMs;
+            const tookMs = clock.monotonicMs() - begunMs;
+            nextMembersMs = now() + Math.max(membersEveryMs, tookMs * membersParts);
           }
           // Last: while `devices` cannot be asked, the mesh does not see.
           if (!wasBlind && now() - watched_at > noteEveryMs) await commit(round, new Map(), watched);

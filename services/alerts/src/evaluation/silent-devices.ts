@@ -7,6 +7,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import { selectAmong } from "../select-devices.ts";
 import type { Progress } from "../store/alert-store.ts";
 import { endOfSight } from "./blind-times.ts";
 import { LastRecords, type SeenTopic } from "./last-records.ts";
@@ -50,7 +51,7 @@ export type SilentDevices = ReturnType<typeof createSilentDevices>;
 export function createSilentDevices({ devices, data, clock, signal }: SilentDevicesOptions) {
   const last = new LastRecords();
   /** Devices of rules, by the JSON of their condition. */
-  const members = new Map<string, { readonly ids: ReadonlySet<string>; readonly readAt: number }>();
+  const members = new Map<string, { readonly ids: Set<string>; readonly readAt: number }>();
   /** Creation of devices that were looked at; Unix milliseconds. */
   const created = new Map<string, number>();
   const now = () => clock.now().getTime();
@@ -69,7 +70,7 @@ export function createSilentDevices({ devices, data, clock, signal }: SilentDevi
     }
   }
 
-  async function membersOf(where: DeviceCondition): Promise<ReadonlySet<string>> {
+  async function membersOf(where: DeviceCondition): Promise<Set<string>> {
     const key = JSON.stringify(where);
     const known = members.get(key);
     if (known !== undefined && now() - known.readAt < membersEveryMs) return known.ids;
@@ -138,14 +139,18 @@ export function createSilentDevices({ devices, data, clock, signal }: SilentDevi
       const longerMs = lengthOf(rule.when.longer_than);
       const isSilent = (from: number) => from + longerMs <= at && endOfSight(from, longerMs, blind) <= at;
       const candidates: string[] = [];
-      for (const id of await membersOf(rule.where)) {
+      const known = await membersOf(rule.where);
+      for (const id of known) {
         const from = Math.max(lastOf.get(id) ?? 0, created.get(id) ?? 0);
         if (isSilent(from) && !fires(id)) candidates.push(id);
         if (candidates.length === maxFound) break;
       }
+      // They may have left the rule since its devices were read.
+      const still = await selectAmong(devices, rule.where, candidates, call);
+      for (const id of candidates) if (!still.has(id)) known.delete(id);
       const found: SilentDevice[] = [];
       for (let begin = 0; begin < candidates.length; begin += concurrency) {
-        const some = candidates.slice(begin, begin + concurrency);
+        const some = candidates.slice(begin, begin + concurrency).filter((id) => still.has(id));
         await Promise.all(
           some.map(async (id) => {
             using context = call();

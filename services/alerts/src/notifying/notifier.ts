@@ -25,8 +25,9 @@ import { isTooEarly, type MessageParts, messageParts, type Together } from "./st
 const maxTogether = 5_000;
 const maxNamed = 20;
 
-/** A channel gets one message in this time, in milliseconds: what comes meanwhile is combined in the next one. */
-const messageEveryMs = 60_000;
+/** Messages that a channel gets in a minute: what comes meanwhile is combined in the next one. */
+const messagesInMinute = 3;
+const minuteMs = 60_000;
 
 /** How old rules may be while nothing waits: the evaluation reads them more often. In milliseconds. */
 const rulesAgeMs = 3_000;
@@ -72,6 +73,14 @@ export function createNotifier(options: NotifierOptions) {
   );
   const silences = createSilences({ rules, alerts, devices, clock, signal });
   let nextRepeatMs = 0;
+  /** When messages of the last minute were sent, by channel; of those of another replica the last one is stored. */
+  const sentTimes = new Map<string, readonly number[]>();
+
+  /** When a channel got messages in the minute before `now`. A clock that was set back delays none. */
+  function recentTimes({ id, sent_at }: StoredChannel, now: number): number[] {
+    const times = new Set([...(sentTimes.get(id) ?? []), sent_at]);
+    return [...times].filter((at) => at <= now && now - at < minuteMs);
+  }
 
   /** Alerts that still fire, that nobody has acknowledged and that were sent long ago, become unsent again. */
   async function repeatOld(listed: readonly StoredRule[], now: number): Promise<void> {
@@ -148,7 +157,9 @@ export function createNotifier(options: NotifierOptions) {
         nextRepeatMs = now + repeatEveryMs;
       }
       const known = await readChannels(signal);
-      const isDue = ({ sent_at }: StoredChannel) => sent_at > now || now - sent_at >= messageEveryMs;
+      const isDue = (channel: StoredChannel) => recentTimes(channel, now).length < messagesInMinute;
+      for (const id of sentTimes.keys())
+        if (!known.some((channel) => channel.id === id)) sentTimes.delete(id);
       // What waits for a time must not stand before the alerts of other rules.
       const exceptRules = listed.flatMap(({ id, notify }) => {
         const own = known.filter((channel) => notify.includes(channel.id));
@@ -204,6 +215,7 @@ export function createNotifier(options: NotifierOptions) {
           continue;
         }
         budget.take("mails", clock.monotonicMs(), mails);
+        sentTimes.set(channel.id, [...recentTimes(channel, now), now]);
         await rules.noteSent(channel.id, { sent_at: now, storms: parts.lasting }, signal);
         await mark(
           sent.map(([alert]) => alert),
