@@ -19,6 +19,7 @@ const firmwareOf = (changes: Partial<Firmware> = {}): Firmware => ({
   version: "1.4.0",
   size: content.length,
   sha256,
+  md5: null,
   reported_as: "1.4.0",
   requires: null,
   signature: null,

@@ -255,7 +255,7 @@ export const jobs = defineContract({
       in: z.object({ ticket: Ticket }),
       out: z.object({
         execution_id: z.string(),
-        firmware: Firmware.pick({ id: true, sha256: true, size: true }),
+        firmware: Firmware.pick({ id: true, sha256: true, md5: true, size: true }),
       }),
       errors: { ticket_unknown, ticket_ended },
     },

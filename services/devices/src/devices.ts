@@ -65,7 +65,7 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     async readDevice({ id, principal }, ctx) {
       const device = mayAccess(principal, id) ? await store.find(id, ctx.signal) : null;
       if (device === null) return ctx.fail("device_not_found");
-      return { etag: etagOf(device), device: describeDeviceFor(principal, device, presence) };
+      return { etag: etagOf(device, presence), device: describeDeviceFor(principal, device, presence) };
     },
 
     async readDelta({ id }, ctx) {

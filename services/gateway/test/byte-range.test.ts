@@ -65,6 +65,12 @@ describe("a range of 1,000 bytes", () => {
       expect(asked({ range, "if-range": other })).toMatchObject({ end: 1_000, status: 200 });
   });
 
+  test("is not asked of a file that the client has", () => {
+    for (const range of ["bytes=0-9", "bytes=5000-"])
+      expect(asked({ range, "if-none-match": 'W/"abc"' })).toMatchObject({ end: 1_000, status: 200 });
+    expect(asked({ range: "bytes=0-9", "if-none-match": '"def"' }).status).toBe(206);
+  });
+
   test("is ignored for HEAD", () => {
     expect(asked({ range: "bytes=0-9" }, "HEAD")).toMatchObject({ end: 1_000, status: 200 });
   });

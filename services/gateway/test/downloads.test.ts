@@ -40,7 +40,7 @@ function openAny(on = mesh): Map<string, number> {
   const opened = new Map<string, number>();
   on.fakes.jobs.openTicket = async ({ ticket }) => {
     opened.set(ticket, (opened.get(ticket) ?? 0) + 1);
-    return { execution_id: ticket, firmware: { id: "pump", sha256: firmware.sha256, size: firmware.size } };
+    return { execution_id: ticket, firmware: { ...firmware, id: "pump" } };
   };
   return opened;
 }
@@ -75,6 +75,30 @@ describe("a download by a ticket", () => {
     const answer = await download(path, headers as Record<string, string>);
     expect(answer.status).toBe(status);
     expect((await bytesOf(answer)).equals(content.subarray(start, end))).toBe(true);
+  });
+
+  test("has the digests of the file, the MD5 where it is known", async () => {
+    openAny();
+    const digestsOf = ({ headers }: Response) => [headers.get("x-sha256"), headers.get("x-md5")];
+    const part = await download(pathOf(ticketOf(7)), { range: "bytes=0-9" });
+    expect(digestsOf(part)).toEqual([firmware.sha256, firmware.md5]);
+    mesh.fakes.jobs.openTicket = async () => ({ execution_id: "e", firmware: { ...firmware, md5: null } });
+    expect(digestsOf(await download(pathOf(ticketOf(8))))).toEqual([firmware.sha256, null]);
+  });
+
+  test.each(["?v=1", "?", "?v=1&cache=no&x", "?access_token=mk_x"])(
+    "with the query %s is the file",
+    async (query) => {
+      const answer = await download(path + query);
+      expect([answer.status, (await bytesOf(answer)).equals(content)]).toEqual([200, true]);
+    },
+  );
+
+  test("is not sent again to a device that has it", async () => {
+    const answer = await download(path, { "if-none-match": `"${firmware.sha256}"`, range: "bytes=5-9" });
+    expect([answer.status, (await bytesOf(answer)).length]).toEqual([304, 0]);
+    expect(answer.headers.get("x-md5")).toBe(firmware.md5);
+    expect((await download(path, { "if-none-match": '"another"' })).status).toBe(200);
   });
 
   test("answers HEAD, and a range after the end", async () => {
@@ -254,7 +278,7 @@ test("a ticket is in no log, metric, span or problem, whatever becomes of its re
   };
   expect(await ask(downloadTicket)).toBe(200);
   expect(await ask(downloadTicket, "PUT")).toBe(405);
-  expect(await ask(downloadTicket, "GET", "?x=1")).toBe(400);
+  expect(await ask(downloadTicket, "GET", "?x=1&x=2")).toBe(400);
   expect(await ask(`${downloadTicket}/x`)).toBe(404);
   expect(await ask(`${downloadTicket}x`)).toBe(404);
   expect(await ask(endedTicket)).toBe(404);

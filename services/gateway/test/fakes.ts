@@ -129,6 +129,7 @@ export const firmware: Firmware = {
   version: "1.4.0",
   size: content.length,
   sha256: createHash("sha256").update(content).digest("hex"),
+  md5: createHash("md5").update(content).digest("hex"),
   reported_as: "1.4.0",
   requires: null,
   signature: null,
@@ -338,7 +339,7 @@ function firstImplementations() {
     endContent: async ({ id }) => ({ ...firmware, id }),
     openTicket: async ({ ticket }, context) =>
       ticket === downloadTicket
-        ? { execution_id: "e2", firmware: { id: "pump", sha256: firmware.sha256, size: firmware.size } }
+        ? { execution_id: "e2", firmware: { ...firmware, id: "pump" } }
         : context.fail(ticket === endedTicket ? "ticket_ended" : "ticket_unknown"),
     noteDownload: async () => ({}),
     readContent: async ({ number }) => ({

@@ -196,6 +196,8 @@ describe("a download", () => {
       "content-length": String(content.length),
       "accept-ranges": "bytes",
       etag: `"${firmware.sha256}"`,
+      "x-sha256": firmware.sha256,
+      "x-md5": firmware.md5,
     });
     expect((await bytesOf(answer)).equals(content)).toBe(true);
   });

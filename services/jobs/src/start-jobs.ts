@@ -39,8 +39,8 @@ import { createUpdates } from "./updates/updates.ts";
 const sweepEveryMs = 25_000;
 const overdueEveryMs = 1_000;
 const removeEveryMs = 60_000;
-/** How often uploads that were cut are removed, in milliseconds. */
-const removeBrokenEveryMs = 600_000;
+/** How often uploads that were cut are removed, and digests of earlier releases added, in milliseconds. */
+const tendFirmwareEveryMs = 600_000;
 
 /** How often jobs are looked at, and the deltas of devices that have not reported, in milliseconds. */
 const jobsEveryMs = 500;
@@ -206,7 +206,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     repeat(sweeps.wakeAll, { everyMs: sweepEveryMs, ...whileRunning }),
     repeat(sweeps.endOverdue, { everyMs: overdueEveryMs, ...whileRunning }),
     repeat(sweeps.removeEnded, { everyMs: removeEveryMs, ...whileRunning }),
-    repeat(removeBrokenUploads, { everyMs: removeBrokenEveryMs, ...whileRunning }),
+    repeat(tendFirmware, { everyMs: tendFirmwareEveryMs, ...whileRunning }),
     repeat(correctCounts, { everyMs: removeEveryMs, ...whileRunning }),
     repeat(runner.tick, { everyMs: jobsEveryMs, ...whileRunning }),
     repeat(runner.work, { everyMs: jobsEveryMs, ...whileRunning }),
@@ -217,8 +217,10 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     repeat(followReports, { everyMs: jobsEveryMs, ...whileRunning }),
   ]);
 
-  async function removeBrokenUploads(): Promise<void> {
-    if (leads()) await firmware.removeBroken(life.signal);
+  async function tendFirmware(): Promise<void> {
+    if (!leads()) return;
+    await firmware.removeBroken(life.signal);
+    await firmware.addMd5s(life.signal);
   }
   async function correctCounts(): Promise<void> {
     if (leads())

@@ -18,7 +18,7 @@ const context = {
     throw new Error(reason);
   },
 } as never;
-const file = { id: "f1", sha256: "0".repeat(64), size: 1_000 };
+const file = { id: "f1", sha256: "0".repeat(64), md5: null, size: 1_000 };
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 let store: JobsStore;

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { createFirmwareFiles } from "../src/firmware/firmware-files.ts";
@@ -23,6 +23,7 @@ function newFirmware(more: Partial<StoredFirmware> = {}): StoredFirmware {
     version: `1.${number}`,
     size: 3,
     sha256: "0".repeat(64),
+    md5: null,
     reported_as: "1",
     requires: { labels: { all: ["$a.b"] } },
     signature: null,
@@ -124,14 +125,14 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
     test("one of eight uploads becomes the content, for good", async () => {
       const { id } = await insert();
       const uploads = Array.from({ length: 8 }, () => randomUUID());
-      const won = await Promise.all(uploads.map((upload) => store().setContent(id, upload, signal)));
+      const won = await Promise.all(uploads.map((upload) => store().setContent(id, upload, "5d", signal)));
       expect(won.filter(Boolean)).toHaveLength(1);
       const content = uploads[won.indexOf(true)];
-      expect(await store().find(id, signal)).toMatchObject({ content });
-      expect(await store().setContent("none", "u", signal)).toBe(false);
+      expect(await store().find(id, signal)).toMatchObject({ content, md5: "5d" });
+      expect(await store().setContent("none", "u", "5d", signal)).toBe(false);
       expect(await store().remove(id, signal)).toMatchObject({ id, content });
       expect(await store().remove(id, signal)).toBeNull();
-      expect(await store().setContent(id, "u", signal)).toBe(false);
+      expect(await store().setContent(id, "u", "5d", signal)).toBe(false);
     });
 
     test("a piece that is stored twice is there once, and uploads are apart", async () => {
@@ -160,6 +161,32 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
       expect(await store().sumUploads(signal)).toBe(7);
     });
 
+    test("contents that were stored without an MD5 get it, once they are read", async () => {
+      const files = createFirmwareFiles({
+        isInUse: async () => false,
+        store: store(),
+        maxFile: 100,
+        maxBytes: 100,
+        isSigned: () => true,
+        newId: randomUUID,
+        clock: new ManualClock(),
+      });
+      const bytes = Buffer.from("abc");
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      const [first, second] = [newUpload("older"), newUpload("damaged")];
+      for (const upload of [first, second]) {
+        await store().insertUpload(upload, maxBytes, signal);
+        await store().putPiece(upload.id, 0, bytes, signal);
+      }
+      const older = await insert({ sha256, content: first.id });
+      const [empty, damaged] = [await insert({ sha256 }), await insert({ content: second.id })];
+      await files.addMd5s(signal);
+      await files.addMd5s(signal);
+      const found = [];
+      for (const { id } of [older, empty, damaged]) found.push((await store().find(id, signal))?.md5);
+      expect(found).toEqual(["900150983cd24fb0d6963f7d28e17f72", null, null]);
+    });
+
     test("uploads that were cut, or whose firmware is gone, are removed after an hour", async () => {
       const clock = new ManualClock();
       const files = createFirmwareFiles({
@@ -181,7 +208,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
         await store().insertUpload(upload, maxBytes, signal);
         await store().putPiece(upload.id, 0, Uint8Array.of(1), signal);
       }
-      await store().setContent(firmware.id, content.id, signal);
+      await store().setContent(firmware.id, content.id, "5d", signal);
       await files.removeBroken(signal);
       const left = [];
       for (const upload of [content, cut, young, orphan])

@@ -26,6 +26,8 @@ const sha256 = "SHA-256 of the file, in lower-case hex.";
 const version = "Any text; versions are equal or not, and have no order.";
 const reportedAs = "The version that a device reports once it runs the file.";
 const requires = "What a device must be like to be sent the file";
+const md5 =
+  "MD5 of the content, in lower-case hex, for devices that check a download by it; null where nobody knows it.";
 const signature = "A signature over the 32 bytes of the SHA-256, in base64, for devices that check it";
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hex digits in lower case");
@@ -77,6 +79,7 @@ export const Firmware = z
     version: z.string().describe(version),
     size: z.int().describe(size),
     sha256: Sha256.describe(sha256),
+    md5: z.string().nullable().default(null).describe(md5),
     reported_as: z.string().describe(reportedAs),
     requires: DeviceCondition.nullable().describe(`${requires}; null for nothing.`),
     signature: z.string().nullable().describe(`${signature}; null for none.`),
@@ -94,6 +97,7 @@ export const Firmware = z
       version: "1.4.0",
       size: 1_048_576,
       sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      md5: "098f6bcd4621d373cade4e832627b4f6",
       reported_as: "1.4.0",
       requires: { labels: { all: ["pump-v2"] } },
       signature: null,

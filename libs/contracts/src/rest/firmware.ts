@@ -20,11 +20,17 @@ const rangeHeaders = z.object({
   "If-Range": z.string().optional().meta({
     description: "An `ETag`: of a file that has another one the whole is answered.",
   }),
+  "If-None-Match": z.string().optional().meta({
+    description: "One `ETag` or several: a file that has one of them is not sent again (304).",
+  }),
 });
 
 const wholeHeaders = {
   ETag: "The SHA-256 of the file.",
   "Accept-Ranges": "`bytes`.",
+  "x-SHA256": "The SHA-256 of the whole file, in hex.",
+  "x-MD5":
+    "The MD5 of the whole file, in hex, by which Arduino's updaters check it; absent where nobody knows it.",
 } as const;
 
 /** A file or a part of it. */
@@ -42,6 +48,7 @@ const ofRanges = {
       other: { "application/octet-stream": Bytes },
       headers: { ...wholeHeaders, "Content-Range": "Which part of how many bytes." },
     },
+    304: { description: "The file has an `ETag` of `If-None-Match`.", headers: wholeHeaders },
   },
 } as const;
 
@@ -113,6 +120,8 @@ export const firmware = defineRoutes({
     description:
       "The URL that a device is given for one attempt of an update; its ticket is a secret. It works until the update ends, for two downloads at a time.",
     params: z.object({ ticket: z.string().min(1).max(128).describe("The ticket in the URL.") }),
+    // Firmware adds parameters of its own, such as against caches.
+    query: z.looseObject({}),
     absent: { ticket: "ticket_unknown" },
     ...ofRanges,
     calls: [{ contract: jobs, methods: ["openTicket", "noteDownload", "readContent"] }],

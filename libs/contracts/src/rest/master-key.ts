@@ -63,7 +63,9 @@ const where = ConditionInput.optional().meta({
 const readsShadows = ({ where }: Readonly<Record<string, unknown>>) =>
   ((where as DeviceCondition | undefined)?.shadow ?? []).length > 0;
 const facetList = new RegExp(`^(${facetNames.join("|")})(,(${facetNames.join("|")}))*$`);
-const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
+const etag = {
+  ETag: "Changes with the device; `If-Match` compares it without presence, and 304 answers an `If-None-Match` with it.",
+} as const;
 
 /** What the vendor does with a master key: devices, RPC, keys, customers, and what runs the mesh (api.md). */
 export const masterKey = defineRoutes({

@@ -158,7 +158,10 @@ export const paging = {
     }),
     after: z.string().max(512).optional().meta({ description: "Cursor of the `Link` of the page before." }),
   },
-  headers: { Link: 'With `limit`: the next page, `rel="next"`; absent on the last page.' },
+  headers: {
+    Link: 'With `limit`: the next page, `rel="next"`; absent on the last page.',
+    ETag: "Changes with the answer, which is 304 where `If-None-Match` has it; absent of a list in several pages.",
+  },
 } as const;
 
 /** Headers of a list in pages that also says how many items there are. */

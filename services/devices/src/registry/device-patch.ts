@@ -41,7 +41,7 @@ export function createDevicePatches(
   return {
     async patchDevice(patch, ctx) {
       const device = await write(patch, ctx);
-      return { etag: etagOf(device), device: describeDeviceFor(patch.principal, device, presence) };
+      return { etag: etagOf(device, presence), device: describeDeviceFor(patch.principal, device, presence) };
     },
 
     updateShadows({ updates }, ctx) {
@@ -85,8 +85,7 @@ function createWrite({ store, presence, events, clock }: DevicePatchOptions) {
         const pointers = unwritableMembers(principal, device.acl, body, device.shadow);
         if (pointers.length > 0) return ctx.fail("not_writable", { pointers });
         if ("violations" in checked) return ctx.fail("invalid_device", checked.violations.list);
-        if (if_match !== undefined && !matchesEtag(if_match, etagOf(device)))
-          return ctx.fail("precondition_failed");
+        if (if_match !== undefined && !matchesEtag(if_match, device)) return ctx.fail("precondition_failed");
         const { version } = device.shadow;
         if ((checked.patch.shadow?.version ?? version) !== version)
           return ctx.fail("version_conflict", { version });

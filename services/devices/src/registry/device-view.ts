@@ -9,19 +9,25 @@ import type { StoredDevice } from "../store/device-store.ts";
 
 /** A device as a master key sees it. */
 export function describeDevice(device: StoredDevice, presence: Presence): Device {
-  const { id, name, acl, created_at, last_seen, shadow } = device;
+  const { id, name, acl, created_at, shadow } = device;
   const online = presence.isOnline(id);
-  const seen = Math.max(last_seen ?? 0, presence.lastSeen(id) ?? 0);
+  const seen = seenAt(device, presence);
   return {
     id,
     name,
     acl,
     online,
-    // An earlier time belongs to an earlier device of this id.
-    last_seen: seen < created_at || seen === 0 ? null : new Date(seen).toISOString(),
+    last_seen: seen === null ? null : new Date(seen).toISOString(),
     created_at: new Date(created_at).toISOString(),
     shadow: describeShadow(shadow, online),
   };
+}
+
+/** When a device was last known to be connected, in Unix milliseconds; null for never. */
+export function seenAt({ id, created_at, last_seen }: StoredDevice, presence: Presence): number | null {
+  const seen = Math.max(last_seen ?? 0, presence.lastSeen(id) ?? 0);
+  // An earlier time belongs to an earlier device of this id.
+  return seen < created_at || seen === 0 ? null : seen;
 }
 
 /**

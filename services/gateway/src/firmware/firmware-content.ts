@@ -33,7 +33,7 @@ interface ContentOptions {
 /** Answers a request for a file, or a range of it. */
 export type AnswerContent = (
   request: Parameters<typeof partOf>[0],
-  firmware: Pick<Firmware, "id" | "sha256" | "size">,
+  firmware: Pick<Firmware, "id" | "sha256" | "md5" | "size">,
   options: ContentOptions,
 ) => Reply;
 
@@ -73,7 +73,13 @@ export function createFirmwareContent(options: FirmwareContentOptions): AnswerCo
 
   return (request, firmware, options) => {
     const part = partOf(request, { etag: `"${firmware.sha256}"`, size: firmware.size });
-    const headers = { "Content-Type": "application/octet-stream", ...part.headers };
+    const { sha256, md5 } = firmware;
+    const headers = {
+      "Content-Type": "application/octet-stream",
+      ...part.headers,
+      "x-SHA256": sha256,
+      ...(md5 !== null && { "x-MD5": md5 }),
+    };
     return { status: part.status, headers, body: bytesOf(firmware, part, options) };
   };
 }

@@ -1,3 +1,4 @@
+import { namesTag } from "./conditional.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 
 /** A file as a range is asked of it; `etag` is a strong one, quoted. */
@@ -27,7 +28,9 @@ interface RangeRequest {
 export function partOf({ method, header }: RangeRequest, { etag, size }: RangedFile): BytePart {
   const ifRange = header("if-range");
   const isCurrent = ifRange === undefined || ifRange === etag;
-  const asked = method === "GET" && isCurrent ? askedRange(header("range"), size) : null;
+  // Whether the client has the file counts before what it asks of it (RFC 9110, 13.2.2).
+  const isSent = isCurrent && !namesTag(header("if-none-match"), etag);
+  const asked = method === "GET" && isSent ? askedRange(header("range"), size) : null;
   const { start, end } = asked ?? { start: 0, end: size };
   if (start >= end)
     throw new RequestRefused("range_not_satisfiable", { headers: { "Content-Range": `bytes */${size}` } });

@@ -3,7 +3,7 @@ import type { Exchange, Reply } from "./exchange.ts";
 const exposedHeaders =
   "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id";
 const allowedRequestHeaders =
-  "Authorization, Content-Type, If-Match, Last-Event-ID, X-Request-Id, traceparent";
+  "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, traceparent";
 
 /** CORS; off unless `CORS_ORIGINS` names origins. */
 export type CrossOrigin = ReturnType<typeof createCrossOrigin>;

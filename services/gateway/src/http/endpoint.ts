@@ -11,6 +11,7 @@ import {
 } from "@devmesh/service-kit/tracing/tracer";
 import type { Request } from "express";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
+import { unlessKnown } from "./conditional.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
 import { ClientGone, Exchange, isStreamed, type PathParams, type Reply, writeReply } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
@@ -76,7 +77,7 @@ export function createEndpoints(options: EndpointOptions) {
       crossOrigin.allow(exchange);
       if (stopping()) response.shouldKeepAlive = false;
       try {
-        const reply = await answer(exchange);
+        const reply = unlessKnown(exchange, await answer(exchange));
         if (response.destroyed) reply.release?.();
         else release = reply.release ?? acquireSlot(reply, exchange);
         await writeReply(exchange, shownTo(exchange.keyKind, reply));

@@ -1,5 +1,6 @@
 import { type CallContext, createCallContext, untilAborted } from "@devmesh/service-kit/rpc/context";
 import type { Semaphore } from "@devmesh/service-kit/semaphore";
+import { withTag } from "./conditional.ts";
 import { json, type Reply, stream, type Within } from "./exchange.ts";
 import { countItems } from "./json-bytes.ts";
 import { splitPage } from "./split-page.ts";
@@ -162,15 +163,16 @@ export async function answerList(
       return await fetch(page, own);
     });
   const pages = pagesOf(readPage, limit, after);
-  if (count === null) return limit === undefined ? jsonArray(pages) : linkedArray(pages, { path, query });
+  if (count === null)
+    return withTag(await (limit === undefined ? jsonArray(pages) : linkedArray(pages, { path, query })));
   const headerOf = async (total: Promise<number>): Promise<Reply["headers"]> =>
     total.then((items) => ({ "Total-Count": String(items) })).catch(() => ({}));
   if (limit === undefined) {
     const isWhole = ({ last }: ListPage) => last && after === undefined;
-    return jsonArray(pages, (first) =>
-      headerOf(isWhole(first) ? Promise.resolve(countItems(first.items)) : count()),
-    );
+    const counted = (first: ListPage) =>
+      headerOf(isWhole(first) ? Promise.resolve(countItems(first.items)) : count());
+    return withTag(await jsonArray(pages, counted));
   }
   const [list, header] = await Promise.all([linkedArray(pages, { path, query }), headerOf(count())]);
-  return { ...list, headers: { ...list.headers, ...header } };
+  return withTag({ ...list, headers: { ...list.headers, ...header } });
 }

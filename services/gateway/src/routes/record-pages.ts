@@ -2,6 +2,7 @@ import type { data } from "@devmesh/contracts/data";
 import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import { definedMembers } from "@devmesh/service-kit/defined-members";
 import type { CallInput } from "@devmesh/service-kit/rpc/implementation";
+import { withTag } from "../http/conditional.ts";
 import type { Reply, Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
 import { type AskedList, jsonArray, type ListPages, linkHeader, pagesOf } from "../http/paged-list.ts";
@@ -57,10 +58,11 @@ export async function answerRecords(
   within: Within,
   asked: AskedList,
 ): Promise<Reply> {
-  return jsonArray(recordPages(client, query, within), async ({ next, last }) => {
+  const records = await jsonArray(recordPages(client, query, within), async ({ next, last }) => {
     if (query.limit === 0) return {};
     return linkHeader(asked, last ? next : await cursorAfterAll(client, query, within));
   });
+  return withTag(records);
 }
 
 /**

@@ -42,8 +42,8 @@ export function createDownloads({
       const begun = afterDownload(execution, 0, clock.now().getTime());
       if (begun !== null && (await store.change([begun], ctx.signal)).has(begun.id))
         events.changed(begun, execution);
-      const { id, sha256, size } = file;
-      return { execution_id: execution.id, firmware: { id, sha256, size } };
+      const { id, sha256, md5, size } = file;
+      return { execution_id: execution.id, firmware: { id, sha256, md5, size } };
     },
 
     async noteDownload({ ticket, bytes }, ctx) {

@@ -45,28 +45,31 @@ export interface FirmwareFiles {
   readonly implementation: Pick<Implementation<typeof jobs>, FirmwareMethod>;
   /** Removes uploads that are no content and began more than an hour ago. */
   removeBroken(signal: AbortSignal): Promise<void>;
+  /** Stores the MD5 of contents that an earlier release stored without. */
+  addMd5s(signal: AbortSignal): Promise<void>;
 }
 
 export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFiles {
   const { store, isInUse, maxFile, maxBytes, isSigned, newId, clock } = options;
   const now = () => clock.now().getTime();
 
-  /** Whether the pieces of an upload are what was declared. */
-  async function isWhole(
-    upload: FirmwareUpload,
+  /** The MD5 of an upload whose pieces are what was declared; else null. */
+  async function md5OfWhole(
+    upload: Pick<FirmwareUpload, "id" | "size">,
     { size, sha256 }: StoredFirmware,
     signal: AbortSignal,
-  ): Promise<boolean> {
-    if (upload.size !== size || now() - upload.begun_at > uploadMs) return false;
-    const hash = createHash("sha256");
+  ): Promise<string | null> {
+    if (upload.size !== size) return null;
+    const hashes = [createHash("sha256"), createHash("md5")] as const;
     for (let number = 0; number * pieceBytes < size; number++) {
       const piece = await store.readPiece(upload.id, number, signal);
-      if (piece === null) return false;
-      hash.update(piece);
+      if (piece === null) return null;
+      for (const hash of hashes) hash.update(piece);
       // SQLite answers within the turn: other calls have one between two pieces.
       await turn();
     }
-    return hash.digest("hex") === sha256;
+    const [found, md5] = hashes.map((hash) => hash.digest("hex"));
+    return found === sha256 ? (md5 ?? null) : null;
   }
 
   return {
@@ -91,6 +94,7 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
           note,
           created_at: now(),
           created_by,
+          md5: null,
           content: null,
         };
         const outcome = await store.insert(firmware, files, ctx.signal);
@@ -142,9 +146,11 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
         const begun = await store.findUpload(upload, ctx.signal);
         if (begun?.firmware_id !== id) return ctx.fail("content_mismatch");
         const isFree = firmware.content === null;
-        if (isFree && (await isWhole(begun, firmware, ctx.signal))) {
-          if (await store.setContent(id, upload, ctx.signal))
-            return describeFirmware({ ...firmware, content: upload });
+        const isInTime = now() - begun.begun_at <= uploadMs;
+        const md5 = isFree && isInTime ? await md5OfWhole(begun, firmware, ctx.signal) : null;
+        if (md5 !== null) {
+          if (await store.setContent(id, upload, md5, ctx.signal))
+            return describeFirmware({ ...firmware, content: upload, md5 });
         } else if (isFree) {
           await store.emptyUpload(upload, ctx.signal);
           return ctx.fail("content_mismatch");
@@ -170,6 +176,21 @@ export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFile
         const page = await store.listUploads(before, { after, limit: pageSize }, signal);
         for (const { id, firmware_id } of page)
           if ((await store.find(firmware_id, signal))?.content !== id) await store.removeUpload(id, signal);
+        const last = page.at(-1);
+        if (last === undefined || page.length < pageSize) return;
+        after = last.id;
+      }
+    },
+
+    async addMd5s(signal) {
+      for (let after: string | undefined; ; ) {
+        const page = await store.list({ limit: pageSize, ...(after !== undefined && { after }) }, signal);
+        for (const one of page) {
+          const { id, content, md5, size } = one;
+          if (content === null || md5 !== null) continue;
+          const found = await md5OfWhole({ id: content, size }, one, signal);
+          if (found !== null) await store.setMd5(id, found, signal);
+        }
         const last = page.at(-1);
         if (last === undefined || page.length < pageSize) return;
         after = last.id;

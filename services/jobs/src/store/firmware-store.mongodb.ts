@@ -2,12 +2,14 @@ import { createMongoLimit } from "@devmesh/store/limit.mongodb";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "./firmware-store.ts";
 
-/** `document` is the JSON of the firmware but for its content: a condition's members could be taken for operators. */
+/** `document` is the JSON of the firmware but for its content and the MD5 of that: a condition's members could be taken for operators. */
 interface FirmwareRow {
   readonly _id: string;
   readonly name: string;
   readonly version: string;
   readonly content: string | null;
+  /** Absent without a content, and of one that was stored before MD5s were. */
+  readonly md5?: string;
   readonly document: string;
 }
 
@@ -58,7 +60,7 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
     run(signal, () => pieces.deleteMany(firmwareFilters.piecesOf(upload)));
 
   return {
-    async insert({ content, ...given }, most, signal) {
+    async insert({ content, md5: _, ...given }, most, signal) {
       const { id: _id, name, version } = given;
       const row = { _id, name, version, content, document: JSON.stringify(given) };
       let isFull = true;
@@ -84,11 +86,15 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
       return rows.flatMap((row) => storedFirmware(row) ?? []);
     },
 
-    async setContent(id, upload, signal) {
+    async setContent(id, upload, md5, signal) {
       const { matchedCount } = await run(signal, () =>
-        firmware.updateOne({ _id: id, content: null }, { $set: { content: upload } }),
+        firmware.updateOne({ _id: id, content: null }, { $set: { content: upload, md5 } }),
       );
       return matchedCount === 1;
+    },
+
+    async setMd5(id, md5, signal) {
+      await run(signal, () => firmware.updateOne({ _id: id }, { $set: { md5 } }));
     },
 
     async remove(id, signal) {
@@ -161,7 +167,7 @@ export function createMongoFirmwareStore({ db, run }: MongoStore): FirmwareStore
 
 /** Trusts the JSON: only this adapter writes the collection. */
 function storedFirmware(row: FirmwareRow | null): StoredFirmware | null {
-  return row && { ...JSON.parse(row.document), content: row.content };
+  return row && { ...JSON.parse(row.document), content: row.content, md5: row.md5 ?? null };
 }
 
 function storedUpload({ _id: id, firmware_id, size, begun_at }: UploadRow): FirmwareUpload {

@@ -3,7 +3,7 @@ import type { GroupCommit } from "@devmesh/store/group-commit";
 import { unlessAborted } from "@devmesh/store/sqlite";
 import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "./firmware-store.ts";
 
-/** `document` is the JSON of the firmware but for its content. */
+/** `document` is the JSON of the firmware but for its content and the MD5 of that. */
 export const firmwareTables = `
 CREATE TABLE firmware (
   id TEXT PRIMARY KEY,
@@ -27,15 +27,18 @@ CREATE TABLE firmware_piece (
 ) STRICT;
 `;
 
+export const firmwareDigests = "ALTER TABLE firmware ADD COLUMN md5 TEXT;";
+
 /** Statements by purpose; exported so that a test can ask the database for the plans. */
 export const firmwareQueries = {
   insert: `INSERT INTO firmware (id, name, version, content, document)
     VALUES (:id, :name, :version, :content, :document) ON CONFLICT (name, version) DO NOTHING`,
-  find: "SELECT content, document FROM firmware WHERE id = ?",
-  list: "SELECT content, document FROM firmware WHERE id < ? ORDER BY id DESC LIMIT ?",
+  find: "SELECT content, md5, document FROM firmware WHERE id = ?",
+  list: "SELECT content, md5, document FROM firmware WHERE id < ? ORDER BY id DESC LIMIT ?",
   count: "SELECT count(*) AS n FROM firmware",
-  setContent: "UPDATE firmware SET content = :upload WHERE id = :id AND content IS NULL",
-  remove: "DELETE FROM firmware WHERE id = ? RETURNING content, document",
+  setContent: "UPDATE firmware SET content = :upload, md5 = :md5 WHERE id = :id AND content IS NULL",
+  setMd5: "UPDATE firmware SET md5 = :md5 WHERE id = :id",
+  remove: "DELETE FROM firmware WHERE id = ? RETURNING content, md5, document",
   insertUpload: `INSERT INTO firmware_upload (id, firmware_id, size, begun_at)
     VALUES (:id, :firmware_id, :size, :begun_at)`,
   findUpload: "SELECT id, firmware_id, size, begun_at FROM firmware_upload WHERE id = ?",
@@ -68,7 +71,7 @@ export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit
   }
 
   return {
-    insert: ({ content, ...firmware }, most, signal) =>
+    insert: ({ content, md5: _, ...firmware }, most, signal) =>
       commits.run(() => {
         if (Number(queries.count.get()?.n) >= most) return "full";
         const { id, name, version } = firmware;
@@ -83,8 +86,10 @@ export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit
       queries.list.all(after, limit).flatMap((row) => storedFirmware(row) ?? []),
     ),
 
-    setContent: (id, upload, signal) =>
-      commits.run(() => queries.setContent.run({ id, upload }).changes === 1, signal),
+    setContent: (id, upload, md5, signal) =>
+      commits.run(() => queries.setContent.run({ id, upload, md5 }).changes === 1, signal),
+
+    setMd5: (id, md5, signal) => commits.run(() => void queries.setMd5.run({ id, md5 }), signal),
 
     remove: (id, signal) => commits.run(() => storedFirmware(queries.remove.get(id)), signal),
 
@@ -129,5 +134,6 @@ export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit
 
 /** Trusts the JSON: only this adapter writes the table. */
 function storedFirmware(row: Record<string, unknown> | undefined): StoredFirmware | null {
-  return row === undefined ? null : { ...JSON.parse(String(row.document)), content: row.content };
+  const { document, content, md5 } = row ?? {};
+  return document === undefined ? null : { ...JSON.parse(String(document)), content, md5 };
 }

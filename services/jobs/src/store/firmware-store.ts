@@ -32,8 +32,10 @@ export interface FirmwareStore {
   find(id: string, signal: AbortSignal): Promise<StoredFirmware | null>;
   /** Newest first; `after` is the id of the last one before. */
   list(page: FirmwarePage, signal: AbortSignal): Promise<StoredFirmware[]>;
-  /** Makes an upload the content of firmware that has none; false where it has one, or is gone. */
-  setContent(id: string, upload: string, signal: AbortSignal): Promise<boolean>;
+  /** Makes an upload, of this MD5, the content of firmware that has none; false where it has one, or is gone. */
+  setContent(id: string, upload: string, md5: string, signal: AbortSignal): Promise<boolean>;
+  /** Stores the MD5 of a content that was stored without. */
+  setMd5(id: string, md5: string, signal: AbortSignal): Promise<void>;
   /** Removes firmware, not its uploads; returns it as it was, null where there was none. */
   remove(id: string, signal: AbortSignal): Promise<StoredFirmware | null>;
 

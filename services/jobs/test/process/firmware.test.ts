@@ -70,10 +70,16 @@ describeOverStores("firmware", (start) => {
       requires: { labels: { all: ["v2"] } },
       note: "Fixes the valve.",
     });
-    expect(firmware).toMatchObject({ ready: false, reported_as: firmware.version, signature: null });
+    expect(firmware).toMatchObject({
+      ready: false,
+      reported_as: firmware.version,
+      signature: null,
+      md5: null,
+    });
     expect(await reasonOf(read(firmware.id, 0))).toBe("content_not_found");
     const ready = await send(firmware.id, content);
-    expect(ready).toEqual({ ...firmware, ready: true });
+    const md5 = createHash("md5").update(content).digest("hex");
+    expect(ready).toEqual({ ...firmware, ready: true, md5 });
     await fixture.restart();
     expect(await jobs().readFirmware({ id: firmware.id }, call())).toEqual(ready);
     expect(await jobs().listFirmware({}, call())).toEqual({ next: null, items: [ready] });
