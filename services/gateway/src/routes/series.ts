@@ -1,10 +1,11 @@
-import type { data as contract } from "@devmesh/contracts/data";
+import { data as contract } from "@devmesh/contracts/data";
 import { startOf } from "@devmesh/contracts/model/duration";
 import { maxSeriesOfAnswer, type SeriesFunction, type SeriesSpan } from "@devmesh/contracts/model/series";
 import { withoutFormulas } from "@devmesh/contracts/model/spreadsheet-text";
 import type { KeyKind, Principal } from "@devmesh/contracts/principal";
 import type { storedData } from "@devmesh/contracts/rest/stored-data";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { ServiceError } from "@devmesh/service-kit/errors";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { CallOutput } from "@devmesh/service-kit/rpc/implementation";
 import { stringify } from "csv-stringify/sync";
@@ -46,7 +47,10 @@ function numberOf(span: SeriesSpan, fn: SeriesFunction): number | null {
   return span.sum === null ? null : span.sum / span.count;
 }
 
-/** Numbers over time (api.md, Stored data). `data` decides which a key sees. */
+/**
+ * Numbers over time (api.md, Stored data). `data` decides which a key sees, series by series; devices of others are
+ * refused before, since an answer begins with its first series.
+ */
 export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "devices">, clock: Clock) {
   async function askedSeries(
     query: SeriesQuery,
@@ -55,7 +59,7 @@ export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "
   ): Promise<AskedSeries[]> {
     const { device_id, where, pointer: pointers = [""] } = query;
     let ids = device_id;
-    if ("device_id" in principal) ids ??= [principal.device_id];
+    if ("device_id" in principal) ids = ownDevice(principal.device_id, device_id);
     else if (where !== undefined && ids === undefined)
       ids = (await devices.selectDevices({ where, limit: maxSeriesOfAnswer + 1 }, call)).items;
     else if (where !== undefined || ids === undefined)
@@ -133,6 +137,13 @@ export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "
       );
     },
   };
+}
+
+/** What is asked for by a key of one device, that device by default. Throws `device_mismatch` for any other. */
+function ownDevice(own: string, asked = [own]): string[] {
+  if (asked.every((id) => id === own)) return asked;
+  const { code, when } = contract.methods.readSeries.errors.device_mismatch;
+  throw new ServiceError({ code, reason: "device_mismatch", message: when });
 }
 
 async function* asJson(
