@@ -1,6 +1,6 @@
 /**
- * What a device with a leaked token costs others beside an idle fleet: one device publishes, is called and is read,
- * first alone, then during an attack by another.
+ * What a stranger without a key costs others over HTTP. Then what a device with a leaked token costs others beside an
+ * idle fleet: one device publishes, is called and is read, first alone, then during an attack by another.
  * `node bench/attack.ts [seconds of an attack] [part of its name] [sizes of fleets, as 3000,10000] [haproxy]`
  */
 import { eventually } from "@devmesh/testkit/eventually";
@@ -8,6 +8,7 @@ import { connectIdleFleet } from "@devmesh/testkit/idle-fleet";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { findHaproxy, startMqttProxy, type TestMqttProxy, withoutHaproxy } from "@devmesh/testkit/mqtt-proxy";
+import { measureStrangers } from "./attack/strangers-http.ts";
 import { startChild } from "./child.ts";
 import { p99, reportFigures } from "./measure.ts";
 import { type Credentials, createDevices } from "./mesh-tenant.ts";
@@ -67,8 +68,10 @@ const attacks = all.filter(({ name }) => name.includes(chosen));
 await using mesh = await startMesh({ env: { RATE_MASTER: "1000000" } });
 await using proxy = process.argv[5] === "haproxy" ? await startProxy() : null;
 const mqttUrl = proxy === null ? mesh.mqttUrl : `mqtt://127.0.0.1:${proxy.port}`;
-const [calm, ...others] = await createDevices(mesh, 1 + attacks.length * fleets.length + Math.max(...fleets));
+const idle = attacks.length === 0 ? 0 : Math.max(...fleets);
+const [calm, ...others] = await createDevices(mesh, 1 + attacks.length * fleets.length + idle);
 if (calm === undefined) throw new Error("there are no devices");
+await measureStrangers(mesh, chosen, attackMs);
 const attackers = others.splice(0, attacks.length * fleets.length);
 await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), loginOf(calm));
 await echo.ready;
@@ -166,7 +169,7 @@ async function measure(attack: Attack, attacker: Credentials, fleet: number): Pr
 
 await using connected = new AsyncDisposableStack();
 let size = 0;
-for (const [nth, fleet] of fleets.entries()) {
+for (const [nth, fleet] of attacks.length === 0 ? [] : fleets.entries()) {
   connected.use(await connectIdleFleet(mesh.mqttUrl, others.slice(size, fleet)));
   size = fleet;
   // Compiles the code.
