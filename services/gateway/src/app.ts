@@ -6,6 +6,7 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import type { Tracer } from "@devmesh/service-kit/tracing/tracer";
 import express, { type ErrorRequestHandler, type Request } from "express";
 import { callerCheck, createAuthentication } from "./auth/caller.ts";
+import { createEarlyRefusal } from "./auth/early-refusal.ts";
 import type { KeyCache } from "./auth/key-cache.ts";
 import type { PermissionCache } from "./auth/permission-cache.ts";
 import { RateLimit } from "./auth/rate-limit.ts";
@@ -63,6 +64,9 @@ const bodyLimits = {
   longestMs: 60_000,
 };
 
+/** Before the ticket of a download. */
+const ticketPath = api.downloadFirmware.path.replace(":ticket", "");
+
 /** Contents of firmware that are received at a time, whoever sends them. */
 const maxUploads = 4;
 
@@ -87,6 +91,8 @@ export interface AppOptions {
 
 /** The public API of one gateway. */
 export interface GatewayApp extends App {
+  /** Whether `TRUST_PROXY` names a peer. */
+  readonly isProxy: (address: string | undefined) => boolean;
   /** Lets requests that are not answered yet end their connections; those that begin ask `stopping`. */
   readonly endConnections: () => void;
 }
@@ -144,6 +150,13 @@ export function createApp({
     stopping,
     running,
   });
+  const download = createDownloads({
+    jobs: clients.jobs,
+    answerContent,
+    attempts: addressRate,
+    rate: rate("ticket", settings.RATE_KEY),
+    clock,
+  });
   const handlers: Handlers = {
     ...customerHandlers(clients),
     ...deviceHandlers(clients, permissions, clock),
@@ -155,13 +168,7 @@ export function createApp({
     ...firmwareHandlers({
       jobs: clients.jobs,
       answerContent,
-      download: createDownloads({
-        jobs: clients.jobs,
-        answerContent,
-        attempts: addressRate,
-        rate: rate("ticket", settings.RATE_KEY),
-        clock,
-      }),
+      download: download.answer,
       uploads: new ConcurrencyLimit({
         perMasterKey: maxUploads,
         perOtherKey: 0,
@@ -180,6 +187,26 @@ export function createApp({
   app.enable("case sensitive routing");
   app.set("trust proxy", settings.TRUST_PROXY);
   app.set("query parser", false);
+  const trusts: (address: string | undefined, hop: number) => boolean = app.get("trust proxy fn");
+  const isProxy = (address: string | undefined) => trusts(address, 0);
+  const refuseEarly = createEarlyRefusal({
+    addressRate,
+    keyCache,
+    hasOpenTicket: ({ url }) => url.startsWith(ticketPath) && download.isOpen(url.slice(ticketPath.length)),
+    isProxy,
+    crossOrigin,
+    metrics,
+  });
+  /** For whatever no key is needed for: it costs the address a token. */
+  const publicEndpoint: typeof endpoint = (route, answer, present) =>
+    endpoint(
+      route,
+      (exchange) => {
+        addressRate.take(exchange.address, exchange.headers);
+        return answer(exchange);
+      },
+      present,
+    );
 
   const table = new RouteTable<PathHandler>();
   const add: AddPath = (path, handler) => {
@@ -190,7 +217,8 @@ export function createApp({
   // The checks of a route turn an exchange into the request that its handler is typed for.
   mount(add, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
     endpoint,
-    checkOf: (route) => createChecks(route, { checkCaller: callerCheck(route, callers), bodies }),
+    publicEndpoint,
+    checkOf: (route) => createChecks(route, { checkCaller: callerCheck(route, callers), bodies, clock }),
     crossOrigin,
     present: presentationOf,
     onChange(made, exchange, reply) {
@@ -199,7 +227,7 @@ export function createApp({
     },
   });
   mountReference(app, add, {
-    endpoint,
+    publicEndpoint,
     crossOrigin,
     publicUrl: settings.PUBLIC_URL,
     mqttPublicUrl: settings.MQTT_PUBLIC_URL,
@@ -207,19 +235,19 @@ export function createApp({
   mountDashboard(app, {
     current: followDashboard(settings.WEB_DIR, clock),
     keyFile: settings.TRUST_PROXY === false ? (settings.MASTER_KEY_FILE ?? null) : null,
-    endpoint,
+    publicEndpoint,
   });
-  mountDocumentsPage(app, add, { endpoint, crossOrigin });
+  mountDocumentsPage(app, add, { publicEndpoint, crossOrigin });
   mountPublic(add, "/", () => ({ status: 302, headers: { Location: "/docs" } }), {
-    endpoint,
+    publicEndpoint,
     crossOrigin,
   });
-  const unknown = endpoint("(unknown)", () => {
+  const unknown = publicEndpoint("(unknown)", () => {
     throw new RequestRefused("route_not_found");
   });
   app.use((request, response) => unknown(request, response));
   const refuse = (error: unknown, request: Request, response: ServerResponse) =>
-    void endpoint("(unreadable)", () => {
+    void publicEndpoint("(unreadable)", () => {
       throw error;
     })(request, response);
   const afterExpress: ErrorRequestHandler = (error, request, response, next) =>
@@ -230,8 +258,10 @@ export function createApp({
   Object.setPrototypeOf(ExpressRequest.prototype, app.request);
   return {
     IncomingMessage: ExpressRequest,
+    isProxy,
     handle(incoming, response) {
       const request = incoming as Request;
+      if (refuseEarly(request, response)) return;
       let found: ReturnType<typeof table.find>;
       try {
         assertHost(request);

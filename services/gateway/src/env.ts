@@ -50,6 +50,8 @@ export const GatewayEnv = ServiceEnv.extend({
   KEY_LARGE_ANSWERS: wholeNumber(30, 1, 1_000_000),
   LARGE_ANSWERS: wholeNumber(400, 1, 1_000_000),
   FIRMWARE_CACHE_BYTES: byteSize.default(64 * 1024 ** 2),
+  HTTP_CONNECTIONS: wholeNumber(20_000, 1, 1_000_000),
+  HTTP_CONNECTIONS_PER_ADDRESS: wholeNumber(1_000, 1, 1_000_000),
   SOCKET_TIMEOUT: wholeNumber(120_000, 70_000, 3_600_000),
 });
 export type GatewayEnv = z.infer<typeof GatewayEnv>;

@@ -9,6 +9,7 @@ import { PermissionCache } from "./auth/permission-cache.ts";
 import type { GatewayEnv } from "./env.ts";
 import { createFirmwareContent } from "./firmware/firmware-content.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
+import { ConnectionLimit } from "./http/connection-limit.ts";
 import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
 import { ChangeLog } from "./mesh/change-log.ts";
@@ -121,6 +122,12 @@ export async function startGateway({
     host: env.HOST,
     port: env.PORT,
     socketTimeoutMs: env.SOCKET_TIMEOUT,
+    connectionLimit: new ConnectionLimit({
+      perAddress: env.HTTP_CONNECTIONS_PER_ADDRESS,
+      total: env.HTTP_CONNECTIONS,
+      isProxy: app.isProxy,
+      metrics: httpMetrics,
+    }),
     lameDuckMs,
     clock,
     log,

@@ -210,7 +210,7 @@ describe("a download by a ticket", () => {
 test("a gateway sends a thousand files at a time, and the next one once one of them has ended", async () => {
   const clock = new ManualClock();
   const rateOf = (name: string) => new RateLimit({ name, perSecond: 1, maxBuckets: 2_000, clock });
-  const start = createDownloads({
+  const { answer } = createDownloads({
     jobs: {
       openTicket: async ({ ticket }) => ({ execution_id: ticket, firmware }),
       noteDownload: async () => ({}),
@@ -222,7 +222,7 @@ test("a gateway sends a thousand files at a time, and the next one once one of t
   });
   using call = createCallContext({ timeoutMs: 60_000, clock });
   const ask = (nth: number) =>
-    start({ ticket: ticketOf(nth), address: "198.51.100.1", method: "GET", header: () => undefined, call });
+    answer({ ticket: ticketOf(nth), address: "198.51.100.1", method: "GET", header: () => undefined, call });
   const sent = await Promise.all(Array.from({ length: 1_000 }, (_, nth) => ask(nth)));
   await expect(ask(1_000)).rejects.toThrow(RequestRefused);
   sent[0]?.release?.();

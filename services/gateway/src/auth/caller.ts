@@ -73,7 +73,7 @@ const maxKeyLength = 512;
  * The key from the `Authorization` header or the query parameter `access_token`; undefined without a well-formed one.
  * Throws `key_ambiguous` when there are several that differ.
  */
-function presentedKey(
+export function presentedKey(
   request: Pick<IncomingMessage, "headers" | "rawHeaders">,
   accessToken: string | undefined,
 ): string | undefined {
@@ -231,13 +231,18 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
   }
 
   return (key, attempt) => {
-    const digest = hash("sha256", key, "base64url");
+    const digest = digestOf(key);
     const cached = cache.find(digest);
     if (cached === undefined) return ask(key, digest, attempt);
     if (cached.isOverdue && !isSilent) return askAgain(key, digest, attempt);
     if (cached.isDue) verifyOnce(key, digest, attempt).catch(() => undefined);
     return cached.key;
   };
+}
+
+/** How a key is found in the cache. */
+export function digestOf(key: string): string {
+  return hash("sha256", key, "base64url");
 }
 
 function isSession(key: string): boolean {

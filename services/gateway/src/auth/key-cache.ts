@@ -84,6 +84,12 @@ export class KeyCache {
     return { key: entry.key, isDue, isOverdue: entry.untilMs <= nowMs };
   }
 
+  /** Whether the key of that digest may be used without asking first. */
+  has(digest: string): boolean {
+    const entry = this.#entries.get(digest);
+    return entry !== undefined && entry.untilMs + this.#options.ttlMs > this.#options.clock.monotonicMs();
+  }
+
   /** Drops a key that is no longer valid. */
   forget(digest: string): void {
     const entry = this.#entries.get(digest);

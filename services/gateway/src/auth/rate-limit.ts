@@ -12,6 +12,9 @@ export interface RateLimitOptions {
   readonly clock: Clock;
 }
 
+/** Headers of 429 `rate_limited`. */
+type RefusalHeaders = Readonly<Record<"Retry-After" | "RateLimit-Policy" | "RateLimit", string>>;
+
 /** Token buckets by key or address, in the memory of this replica (api.md, Conventions). */
 export class RateLimit {
   /** Value of the `RateLimit-Policy` header (draft-ietf-httpapi-ratelimit-headers-10). */
@@ -42,8 +45,8 @@ export class RateLimit {
 
   /** Throws `rate_limited` when the bucket is empty, and takes nothing. */
   assertNotEmpty(key: string): void {
-    const tokens = this.#tokens(key);
-    if (tokens < 1) throw this.#refusal(tokens);
+    const headers = this.refusalHeaders(key);
+    if (headers !== null) throw new RequestRefused("rate_limited", { headers });
   }
 
   /** Takes one token, into debt where there is none, so that a burst cannot outrun its own answers. */
@@ -72,14 +75,22 @@ export class RateLimit {
     return `"${this.#name}";r=${Math.max(0, Math.floor(tokens))};t=${secondsToFull}`;
   }
 
-  #refusal(tokens: number): RequestRefused {
+  /** Headers of the refusal while the bucket is empty; null while there is a token. Takes nothing. */
+  refusalHeaders(key: string): RefusalHeaders | null {
+    const tokens = this.#tokens(key);
+    return tokens < 1 ? this.#headersOf(tokens) : null;
+  }
+
+  #headersOf(tokens: number): RefusalHeaders {
     const seconds = Math.max(1, Math.ceil((1 - tokens) / this.#perSecond));
-    return new RequestRefused("rate_limited", {
-      headers: {
-        "Retry-After": String(seconds),
-        "RateLimit-Policy": this.policy,
-        RateLimit: this.#state(tokens),
-      },
-    });
+    return {
+      "Retry-After": String(seconds),
+      "RateLimit-Policy": this.policy,
+      RateLimit: this.#state(tokens),
+    };
+  }
+
+  #refusal(tokens: number): RequestRefused {
+    return new RequestRefused("rate_limited", { headers: this.#headersOf(tokens) });
   }
 }

@@ -13,7 +13,7 @@ const reserved = /^\/(api|docs|assets|customer|newcustomer|confirm)(\/|$)/;
 /** The reference of the API, and the file of the build that it is. */
 const reference = { path: /^\/docs\/?$/, file: "/docs.html" } as const;
 
-interface DashboardOptions extends Pick<MountOptions, "endpoint"> {
+interface DashboardOptions extends Pick<MountOptions, "publicEndpoint"> {
   readonly current: CurrentDashboard;
   /** The file with a master key, which only browsers on this machine get to know; null to name it to none. */
   readonly keyFile: string | null;
@@ -24,8 +24,8 @@ interface DashboardOptions extends Pick<MountOptions, "endpoint"> {
  * each other path that a browser navigates to. It is public and holds no secret. Without a build the next handler
  * answers.
  */
-export function mountDashboard(app: Express, { current, keyFile, endpoint }: DashboardOptions): void {
-  const refuse = endpoint("(dashboard)", () => {
+export function mountDashboard(app: Express, { current, keyFile, publicEndpoint }: DashboardOptions): void {
+  const refuse = publicEndpoint("(dashboard)", () => {
     throw new RequestRefused("method_not_allowed", { headers: { Allow: "GET, HEAD" } });
   });
   app.use((request, response, next) => {
@@ -34,7 +34,7 @@ export function mountDashboard(app: Express, { current, keyFile, endpoint }: Das
     const reading = request.method === "GET" || request.method === "HEAD";
     const file = build.files.has(fileOf(request)) || request.path === "/" || request.path === keyPlacePath;
     if (!file && !(reading && isView(request))) return next();
-    const serve = endpoint("(dashboard)", () => answer(request, build, keyFile));
+    const serve = publicEndpoint("(dashboard)", () => answer(request, build, keyFile));
     dashboardSecurity(request, response, (error) => {
       if (error) return next(error);
       void (reading ? serve : refuse)(request, response);

@@ -49,7 +49,7 @@ export interface DownloadRequest {
  * Sends firmware to holders of a ticket, and reports to `jobs` how far each is. A wrong ticket costs its address a
  * token; an address without tokens opens none.
  */
-export function createDownloads(options: DownloadsOptions): (request: DownloadRequest) => Promise<Reply> {
+export function createDownloads(options: DownloadsOptions) {
   const { jobs, answerContent, attempts, rate, clock } = options;
   const opened = new BriefCache<OpenTicket>({ ttlMs: openMs, maxEntries: maxOpen, clock });
   const underWay = new ConcurrencyLimit({
@@ -66,7 +66,7 @@ export function createDownloads(options: DownloadsOptions): (request: DownloadRe
   }
 
   async function open({ ticket, address, call }: DownloadRequest): Promise<OpenTicket> {
-    const digest = hash("sha256", ticket, "base64url");
+    const digest = digestOf(ticket);
     if (!opened.has(digest)) attempts.assertNotEmpty(address);
     try {
       if (!isTicket(ticket)) throw unknownTicket();
@@ -100,7 +100,7 @@ export function createDownloads(options: DownloadsOptions): (request: DownloadRe
     };
   }
 
-  return async (request) => {
+  async function answer(request: DownloadRequest): Promise<Reply> {
     const { ticket, method, header } = request;
     const { execution_id, firmware } = await open(request);
     const headers: Record<string, string> = {};
@@ -115,7 +115,16 @@ export function createDownloads(options: DownloadsOptions): (request: DownloadRe
     });
     const release = underWay.acquire(execution_id, "device");
     return { ...reply, headers: { ...headers, ...reply.headers }, release };
-  };
+  }
+
+  /** Whether a ticket was opened so lately that it is used without asking. */
+  const isOpen = (ticket: string) => opened.has(digestOf(ticket));
+
+  return { answer, isOpen };
+}
+
+function digestOf(ticket: string): string {
+  return hash("sha256", ticket, "base64url");
 }
 
 function isTicket(text: string): boolean {

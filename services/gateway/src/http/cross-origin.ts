@@ -1,4 +1,5 @@
-import type { Exchange, Reply } from "./exchange.ts";
+import type { Request } from "express";
+import type { Reply } from "./exchange.ts";
 
 const exposedHeaders =
   "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id";
@@ -15,7 +16,7 @@ export function createCrossOrigin(origins: readonly string[]) {
   return {
     enabled,
     /** Adds the headers that let a page of an allowed origin read the answer. */
-    allow({ request, headers }: Exchange): void {
+    allow(request: Pick<Request, "headers">, headers: Record<string, string>): void {
       if (!enabled) return;
       if (!any) headers.Vary = "Origin";
       const { origin } = request.headers;

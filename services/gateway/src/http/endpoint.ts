@@ -74,7 +74,7 @@ export function createEndpoints(options: EndpointOptions) {
         report(route, exchange, complete, failure, span);
       };
       response.once("close", () => finish(response.writableFinished));
-      crossOrigin.allow(exchange);
+      crossOrigin.allow(request, exchange.headers);
       if (stopping()) response.shouldKeepAlive = false;
       try {
         const reply = unlessKnown(exchange, await answer(exchange));

@@ -97,9 +97,7 @@ export class Exchange {
     this.#options = options;
     this.startedAtMs = options.clock.monotonicMs();
     this.trace = trace;
-    const asked = request.headers["x-request-id"];
-    this.requestId =
-      typeof asked === "string" && wellFormedRequestId.test(asked) ? asked : this.trace.traceId;
+    this.requestId = askedRequestId(request) ?? this.trace.traceId;
     this.headers = {
       "X-Request-Id": this.requestId,
       "Cache-Control": "no-store",
@@ -152,6 +150,12 @@ export class Exchange {
     if (this.#aborted !== undefined) call.abort(this.#aborted.reason);
     return call;
   }
+}
+
+/** The `X-Request-Id` of a request; undefined without a well-formed one. */
+export function askedRequestId({ headers }: Pick<Request, "headers">): string | undefined {
+  const asked = headers["x-request-id"];
+  return typeof asked === "string" && wellFormedRequestId.test(asked) ? asked : undefined;
 }
 
 /** Rate limit key of an address: of IPv6 the network of 64 bits, which belongs to one caller. */
@@ -221,7 +225,7 @@ export async function writeReply(exchange: Exchange, reply: Reply): Promise<void
   addHeaders(headers, reply.headers);
   if (reply.takeOver !== undefined) return reply.takeOver(exchange);
   if (body !== undefined) headers["Content-Length"] = String(Buffer.byteLength(body));
-  response.writeHead(status, headers);
+  writeHead(exchange, status);
   response.end(body);
 }
 
@@ -237,14 +241,21 @@ function addHeaders(headers: Record<string, string>, more: Readonly<Record<strin
   if (before !== undefined && more.Vary !== undefined) headers.Vary = `${before}, ${more.Vary}`;
 }
 
+function writeHead({ request, response, headers }: Exchange, status: number): void {
+  // What is left of the body is not read, so nothing can follow it.
+  if (!request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, headers);
+}
+
 async function writeChunks(
-  { request, response, headers }: Exchange,
+  exchange: Exchange,
   reply: Reply,
   chunks: AsyncIterator<Uint8Array | string>,
 ): Promise<void> {
+  const { request, response, headers } = exchange;
   let chunk = await chunks.next();
   addHeaders(headers, reply.headers);
-  response.writeHead(reply.status, headers);
+  writeHead(exchange, reply.status);
   if (request.method === "HEAD") {
     await chunks.return?.();
     response.end();

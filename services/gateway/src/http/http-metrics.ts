@@ -17,7 +17,7 @@ export type HttpMetrics = ReturnType<typeof createHttpMetrics>;
 
 /** Registers the metrics of requests. */
 export function createHttpMetrics({ registry }: Metrics) {
-  const { gauge, histogram } = metricsOn(registry);
+  const { counter, gauge, histogram } = metricsOn(registry);
   const seconds = histogram(
     "devmesh_http_request_duration_seconds",
     "Time to answer a request, by route.",
@@ -27,6 +27,16 @@ export function createHttpMetrics({ registry }: Metrics) {
     "key",
   );
   const running = gauge("devmesh_http_requests_running", "Requests being answered.");
+  const refused = counter(
+    "devmesh_http_requests_refused_total",
+    "Requests of addresses without tokens, refused before they were looked at; not among the answered ones.",
+  );
+  const connections = gauge("devmesh_http_connections", "Open connections.");
+  const connectionsClosed = counter(
+    "devmesh_http_connections_closed_total",
+    "Connections that a bound closed, by the bound: of their address, or the total.",
+    "bound",
+  );
   /** Totals without streams, for discovery; errors are answers of 5xx. */
   const answered = {
     name: "http",
@@ -40,6 +50,9 @@ export function createHttpMetrics({ registry }: Metrics) {
   // Looking up a labelled child costs more than observing.
   const children = new Map<string, ReturnType<typeof seconds.labels>>();
   return {
+    refused,
+    connections,
+    connectionsClosed,
     began: () => running.inc(),
     answered,
     ended({ route, method, status, keyKind, ms, isStream }: EndedRequest): void {

@@ -4,6 +4,8 @@ import type { Duplex } from "node:stream";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { listen } from "@devmesh/service-kit/process/listen";
+import { Connection } from "./connection.ts";
+import type { ConnectionLimit } from "./connection-limit.ts";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
 
@@ -25,6 +27,9 @@ export interface HttpServerOptions {
   readonly socketTimeoutMs: number;
   /** How long a stopping gateway still takes requests, in milliseconds. */
   readonly lameDuckMs: number;
+  readonly connectionLimit: ConnectionLimit;
+  /** Longest time of a request with its body, but for those that keep their own; in milliseconds, by default a minute. */
+  readonly requestTimeoutMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -43,8 +48,6 @@ export interface HttpServer {
 const limits = {
   maxHeaderSize: 16 * 1024,
   headersTimeout: 15_000,
-  // That of an upload; other bodies have a minute (`UnfinishedBodies`).
-  requestTimeout: 15 * 60_000,
   connectionsCheckingInterval: 5_000,
   // The application refuses it instead, with a problem and a request id.
   requireHostHeader: false,
@@ -61,30 +64,50 @@ const lastAnswersMs = 500;
 
 /** Starts to listen; rejects when the address is taken. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { app, host, port, socketTimeoutMs, lameDuckMs, clock, log } = options;
+  const { app, host, port, socketTimeoutMs, lameDuckMs, connectionLimit, clock, log } = options;
+  const { requestTimeoutMs = 60_000 } = options;
   const { IncomingMessage, handle } = app;
   const keepAliveTimeout = announcedIdleMs(lameDuckMs);
-  const server = createServer(
-    {
-      ...limits,
-      keepAliveTimeout,
-      keepAliveTimeoutBuffer: idleMs - keepAliveTimeout,
-      IncomingMessage,
-      shouldUpgradeCallback: asksForWebSocket,
-    },
-    handle,
-  );
+  const server = createServer({
+    ...limits,
+    headersTimeout: Math.min(limits.headersTimeout, requestTimeoutMs),
+    connectionsCheckingInterval: Math.min(limits.connectionsCheckingInterval, requestTimeoutMs),
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout,
+    keepAliveTimeoutBuffer: idleMs - keepAliveTimeout,
+    IncomingMessage,
+    shouldUpgradeCallback: asksForWebSocket,
+  });
   server.timeout = socketTimeoutMs;
+  const connections = new WeakMap<Socket, Connection>();
+  server.on("connection", (socket: Socket) => {
+    const slot = connectionLimit.admit(socket);
+    if (slot === null) socket.destroy();
+    else connections.set(socket, new Connection({ socket, slot, clock }));
+  });
+  const enqueue = (request: IncomingMessage, response: ServerResponse) =>
+    connections.get(request.socket)?.add(request, response, () => handle(request, response));
+  server.on("request", enqueue);
   // The reader of the body sends `100 Continue`.
-  server.on("checkContinue", handle);
+  server.on("checkContinue", enqueue);
   // An unknown expectation may be ignored (RFC 9110, 10.1.1).
-  server.on("checkExpectation", handle);
-  server.on("clientError", refuseUnreadable);
+  server.on("checkExpectation", enqueue);
+  server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket;
+    const connection = connections.get(socket);
+    if (connection === undefined || !socket.writable || error.code === "ECONNRESET") socket.destroy();
+    else if (error.code !== tooLate || !connection.isUnhurried) connection.refuse(() => refusalOf(error));
+  });
   const upgraded = new Set<Duplex>();
-  server.on("upgrade", (request, socket, head) => {
+  server.on("upgrade", (request, duplex, head) => {
+    // The type says less than Node documents: upgrades come with the socket of the connection.
+    const socket = duplex as Socket;
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
-    answerUpgrade(handle, request, socket, head);
+    socket.on("error", () => socket.destroy());
+    connections
+      .get(socket)
+      ?.passOn((rest) => answerUpgrade(handle, request, { socket, head: Buffer.concat([head, rest]) }));
   });
   const url = await listen(server, port, host);
   log.info({ url }, "listening");
@@ -145,44 +168,38 @@ export function upgradeOf(request: IncomingMessage): Upgrade | undefined {
  * Passes a request for a WebSocket to the application, for the same checks as any other. A stream takes the connection
  * over; any other answer ends it.
  */
-function answerUpgrade(handle: App["handle"], request: IncomingMessage, duplex: Duplex, head: Buffer): void {
-  // The type says less than Node documents: upgrades come with the socket of the connection.
-  const socket = duplex as Socket;
+function answerUpgrade(handle: App["handle"], request: IncomingMessage, upgrade: Upgrade): void {
+  const { socket } = upgrade;
   const response = new ServerResponse(request);
-  socket.on("error", () => socket.destroy());
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   // A client that does not end its side must not keep the connection.
   response.once("finish", () => socket.destroySoon());
-  upgrades.set(request, { socket, head });
+  upgrades.set(request, upgrade);
   handle(request, response);
 }
 
+const tooLate = "ERR_HTTP_REQUEST_TIMEOUT";
 const unreadable: Readonly<Record<string, GatewayReason>> = {
   HPE_HEADER_OVERFLOW: "header_too_large",
-  ERR_HTTP_REQUEST_TIMEOUT: "request_incomplete",
+  [tooLate]: "request_incomplete",
 };
 
-/** Answers what Node could not parse as a request. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  const reason = unreadable[error.code ?? ""] ?? "request_malformed";
+/** The answer to what Node could not parse as a request. */
+function refusalOf({ code = "" }: NodeJS.ErrnoException): string {
   const requestId = crypto.randomUUID();
-  const { status, problem } = problemOf(new RequestRefused(reason), requestId);
-  const body = JSON.stringify(problem);
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${problem.title}`,
-      "Content-Type: application/problem+json",
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      `X-Request-Id: ${requestId}`,
-      "Connection: close",
-      "",
-      body,
-    ].join("\r\n"),
-    () => socket.destroy(),
+  const { status, problem } = problemOf(
+    new RequestRefused(unreadable[code] ?? "request_malformed"),
+    requestId,
   );
+  const body = JSON.stringify(problem);
+  return [
+    `HTTP/1.1 ${status} ${problem.title}`,
+    "Content-Type: application/problem+json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    "Connection: close",
+    "",
+    body,
+  ].join("\r\n");
 }

@@ -24,6 +24,8 @@ export interface ChangingRoute {
 
 export interface MountOptions {
   readonly endpoint: ReturnType<typeof createEndpoints>;
+  /** For what no route declares; it costs the address a token. */
+  readonly publicEndpoint: ReturnType<typeof createEndpoints>;
   /** The check of a route's requests: it fills in the exchange, or throws the refusal. */
   readonly checkOf: (route: RouteDeclaration) => (exchange: Exchange) => Promise<void>;
   readonly crossOrigin: CrossOrigin;
@@ -38,7 +40,7 @@ export function mount(
   add: AddPath,
   routes: Readonly<Record<string, RouteDeclaration>>,
   handlers: Readonly<Record<string, RouteHandler>>,
-  { endpoint, checkOf, crossOrigin, present, onChange }: MountOptions,
+  { endpoint, publicEndpoint, checkOf, crossOrigin, present, onChange }: MountOptions,
 ): void {
   for (const [path, operations] of byPath(routes)) {
     const table: Record<string, Endpoint> = {};
@@ -56,7 +58,7 @@ export function mount(
       table[route.method.toUpperCase()] = serve;
       if (route.method === "get") table.HEAD = serve;
     }
-    mountPath(add, path, table, { endpoint, crossOrigin });
+    mountPath(add, path, table, { publicEndpoint, crossOrigin });
   }
 }
 
@@ -65,26 +67,26 @@ export function mountPublic(
   add: AddPath,
   path: string,
   answer: (exchange: Exchange) => Reply,
-  { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
+  { publicEndpoint, crossOrigin }: Pick<MountOptions, "publicEndpoint" | "crossOrigin">,
 ): void {
-  const serve = endpoint(path, answer);
-  mountPath(add, path, { GET: serve, HEAD: serve }, { endpoint, crossOrigin });
+  const serve = publicEndpoint(path, answer);
+  mountPath(add, path, { GET: serve, HEAD: serve }, { publicEndpoint, crossOrigin });
 }
 
 function mountPath(
   add: AddPath,
   path: string,
   served: Readonly<Record<string, Endpoint>>,
-  { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
+  { publicEndpoint, crossOrigin }: Pick<MountOptions, "publicEndpoint" | "crossOrigin">,
 ): void {
   const table = new Map(Object.entries(served));
   const methods = [...table.keys(), ...(crossOrigin.enabled ? ["OPTIONS"] : [])].join(", ");
   if (crossOrigin.enabled)
     table.set(
       "OPTIONS",
-      endpoint(path, () => crossOrigin.preflight(methods)),
+      publicEndpoint(path, () => crossOrigin.preflight(methods)),
     );
-  const refuse = endpoint(path, () => {
+  const refuse = publicEndpoint(path, () => {
     throw new RequestRefused("method_not_allowed", { headers: { Allow: methods } });
   });
   add(path, (request, response, params) => (table.get(request.method) ?? refuse)(request, response, params));

@@ -110,5 +110,5 @@ function tooMany(): RequestRefused {
 }
 
 function stalled(): RequestRefused {
-  return new RequestRefused("request_incomplete", { headers: { Connection: "close" } });
+  return new RequestRefused("request_incomplete");
 }

@@ -7,6 +7,7 @@ import {
   declaredErrors,
   type RouteDeclaration,
 } from "@devmesh/contracts/rest/route";
+import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError, violationsOf } from "@devmesh/service-kit/errors";
 import type { z } from "zod";
 import type { Exchange } from "./exchange.ts";
@@ -20,19 +21,23 @@ export interface CheckOptions {
   /** Runs first: a caller without rights learns nothing about the resource. */
   readonly checkCaller: (exchange: Exchange, accessToken: string | undefined) => void | Promise<void>;
   readonly bodies: UnfinishedBodies;
+  readonly clock: Clock;
 }
 
 /** Checks one request and fills in its exchange; throws the refusal. */
 export type CheckRequest = (exchange: Exchange) => Promise<void>;
 
 /** The checks of a route's requests in this order: caller, path, query, body, cost. */
-export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: CheckOptions): CheckRequest {
+export function createChecks(
+  route: RouteDeclaration,
+  { checkCaller, bodies, clock }: CheckOptions,
+): CheckRequest {
   const { params, query, upload, cost } = route;
   const body = checkedBodyOf(route);
   const isKnown = knownParameters(route);
   return async (exchange) => {
     const { request } = exchange;
-    const parameters = parseQuery(queryStringOf(request.url));
+    const parameters = queryOf(request.url);
     await checkCaller(exchange, parameters.access_token);
     if (params !== undefined) exchange.params = checkParams(route, params, exchange.pathParams);
     const violations: Violation[] = [];
@@ -52,7 +57,8 @@ export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: C
         throw new RequestRefused("body_missing");
       }
     }
-    if (upload !== undefined) exchange.upload = openUpload(request, exchange.response, upload.type);
+    if (upload !== undefined)
+      exchange.upload = openUpload(request, exchange.response, { type: upload.type, clock });
     if (violations.length > 0) throw invalidRequest(violations);
     if (cost?.applies(exchange.query as Readonly<Record<string, unknown>>)) exchange.charge(cost.tokens);
   };
@@ -106,14 +112,13 @@ type QueryParameters = Readonly<Record<string, string>>;
 
 const none: QueryParameters = Object.freeze(Object.create(null));
 
-/** The part of a request target after `?`; empty without one. */
-function queryStringOf(target: string): string {
+/**
+ * The query of a request target as `application/x-www-form-urlencoded`. Throws `invalid_request` for a parameter given
+ * twice or not in UTF-8.
+ */
+export function queryOf(target: string): QueryParameters {
   const mark = target.indexOf("?");
-  return mark < 0 ? "" : target.slice(mark + 1);
-}
-
-/** Parses `application/x-www-form-urlencoded`. Throws `invalid_request` for a parameter given twice or not in UTF-8. */
-function parseQuery(text: string): QueryParameters {
+  const text = mark < 0 ? "" : target.slice(mark + 1);
   if (text === "") return none;
   const parameters: Record<string, string> = Object.create(null);
   const violations: Violation[] = [];

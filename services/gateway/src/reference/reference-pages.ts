@@ -27,7 +27,7 @@ const documentsPage = htmlPage(
 </ul>`,
 );
 
-interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"> {
+interface ReferenceOptions extends Pick<MountOptions, "publicEndpoint" | "crossOrigin"> {
   readonly publicUrl: string | undefined;
   readonly mqttPublicUrl: string | undefined;
 }
@@ -38,12 +38,12 @@ interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"
 export function mountReference(
   app: Express,
   add: AddPath,
-  { endpoint, crossOrigin, publicUrl, mqttPublicUrl }: ReferenceOptions,
+  { publicEndpoint, crossOrigin, publicUrl, mqttPublicUrl }: ReferenceOptions,
 ): void {
   const apiHost = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
   const mountReply = (path: string, reply: (exchange: Exchange) => Reply) =>
-    mountPublic(add, path, reply, { endpoint, crossOrigin });
+    mountPublic(add, path, reply, { publicEndpoint, crossOrigin });
 
   app.use(errorReferencePath, plainPageSecurity());
   mountReply(
@@ -77,7 +77,7 @@ function documentReply(describe: () => object): (exchange: Exchange) => Reply {
 export function mountDocumentsPage(
   app: Express,
   add: AddPath,
-  options: Pick<MountOptions, "endpoint" | "crossOrigin">,
+  options: Pick<MountOptions, "publicEndpoint" | "crossOrigin">,
 ): void {
   app.use("/docs", plainPageSecurity());
   mountPublic(add, "/docs", () => page(documentsPage), options);

@@ -25,7 +25,7 @@ const maxKnown = 1_000;
 export interface FirmwareHandlerOptions {
   readonly jobs: GatewayClients["jobs"];
   readonly answerContent: AnswerContent;
-  readonly download: ReturnType<typeof createDownloads>;
+  readonly download: ReturnType<typeof createDownloads>["answer"];
   readonly uploads: ConcurrencyLimit;
   readonly clock: Clock;
 }
