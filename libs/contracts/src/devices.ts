@@ -430,7 +430,8 @@ export const deviceEvents = defineEvents({
     /** 2 s after the last connection went. */
     offline: defineEvent(z.object(about), (event) => event.id),
     created: defineEvent(z.object(ofDeviceItself), (event) => event.id),
-    deleted: defineEvent(z.object(about), (event) => event.id),
+    /** `labels`: those that it had; absent in events of an earlier release. */
+    deleted: defineEvent(z.object({ ...about, labels: z.array(z.string()).optional() }), (event) => event.id),
     /** Name, ACL or shadow changed. */
     updated: defineEvent(z.object(ofDeviceItself), (event) => event.id),
     /** Its connections are closed and its logins refused for `refused_ms`. */

@@ -36,7 +36,7 @@ export function createDeviceEventPublisher(publisher: Publisher<typeof deviceEve
       return publisher.diagnosed({ id, timestamp, ...diagnosis }, { dedupeId, call });
     },
     /** The stream keeps one of the events with the same `dedupeId`. */
-    deleted: (id: string, dedupeId: string, call: CallContext): Promise<unknown> =>
-      publisher.deleted(about(id), { dedupeId, call }),
+    deleted: (id: string, labels: readonly string[], dedupeId: string, call: CallContext): Promise<unknown> =>
+      publisher.deleted({ ...about(id), labels: [...labels] }, { dedupeId, call }),
   };
 }

@@ -106,6 +106,20 @@ describe("deleting a device", () => {
     expect(await create("pump")).toMatchObject({ id: "pump", last_seen: null, shadow: { version: 0 } });
   });
 
+  test("the event has the labels that the device had, also where a later attempt publishes it", async () => {
+    const shadow = { tags: { labels: ["site-1", "new"] } };
+    await mesh.devices.createDevice({ id: "pump", shadow }, call());
+    let away = true;
+    mesh.onCall = (name) => {
+      if (away && name === "keys.revokeDevice pump") throw ServiceError.of("unavailable");
+    };
+    expect(await reasonOf(drop("pump"))).toBe("unavailable");
+    away = false;
+    await mesh.until(cleanedUp);
+    const [deleted] = mesh.received.filter(({ name }) => name === "deleted");
+    expect(deleted?.payload).toMatchObject({ id: "pump", labels: ["site-1", "new"] });
+  });
+
   test("connections are closed again only six seconds after the first time", async () => {
     await create("pump");
     await drop("pump");

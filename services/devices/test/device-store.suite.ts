@@ -350,6 +350,14 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(await insert(newDevice("a"))).toBe("inserted");
     });
 
+    test("labels can be read of a hidden device", async () => {
+      await insert(newDevice("a", { tags: { labels: ["site-1", "new"] } }));
+      await insert(newDevice("b"));
+      await store.beginOperation("a", [null], deleting, signal);
+      const read = (id: string) => store.labelsOf(id, signal);
+      expect([await read("a"), await read("b"), await read("none")]).toEqual([["site-1", "new"], [], []]);
+    });
+
     test("clearing the operation of a new device shows it, and operations step no revision", async () => {
       await insert(newDevice("a"), creating);
       expect(await store.replaceOperation("a", "c", null, signal)).toBe(true);

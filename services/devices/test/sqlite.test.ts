@@ -37,6 +37,7 @@ test("every query finds its rows by an index or in the order of the list", async
     "owner",
     "find",
     "has",
+    "labelsOf",
     "replace",
     "recordPresence",
     "beginOperation",

@@ -80,6 +80,20 @@ export function describeDeliveries(storeUrl: () => string | undefined): void {
     ]);
   });
 
+  test("labels choose the event of a deleted device by those that it had", async () => {
+    const { path } = await created({ events: ["deleted"], labels: ["site-1"] });
+    const deleted = (id: string, labels?: string[]) =>
+      mesh.deviceEvents.deleted({ id, timestamp: now(), ...(labels && { labels }) });
+    await deleted("other", ["site-2"]);
+    await deleted("without", []);
+    await deleted("chosen", ["a", "site-1"]);
+    // An event of an earlier release says nothing of labels.
+    await deleted("unknown");
+    await eventually(() => subjectsAt(path).length === 2);
+    expect(subjectsAt(path).sort()).toEqual(["chosen", "unknown"]);
+    expect(receiver.eventsAt(path).map(({ data }) => data)).toEqual([{}, {}]);
+  });
+
   test("a failed delivery comes again under the same id, and a healthy receiver beside it waits for nothing", async () => {
     const failing = await created({ events: ["online"] });
     const healthy = await created({ events: ["online"] });

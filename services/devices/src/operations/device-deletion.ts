@@ -22,7 +22,7 @@ const stepTimeoutMs = 30_000;
 
 /** Options of the deletion of devices. */
 export interface DeviceDeletionOptions extends ClosingOptions {
-  readonly store: Pick<DeviceStore, "beginOperation" | "replaceOperation" | "remove">;
+  readonly store: Pick<DeviceStore, "labelsOf" | "beginOperation" | "replaceOperation" | "remove">;
   readonly keys: Pick<Client<typeof keys>, "revokeDevice" | "forgetDevice">;
   readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
   readonly rpcBridge: Pick<Client<typeof rpcBridge>, "endSessions" | "wipeDevice">;
@@ -60,7 +60,8 @@ export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDele
   const steps: Record<DeletionStep, Step> = {
     async revoke(device_id, { event_id }, call) {
       const { client_ids } = await keys.revokeDevice({ device_id }, call);
-      await events.deleted(device_id, event_id, call);
+      const labels = await store.labelsOf(device_id, call.signal);
+      await events.deleted(device_id, labels, event_id, call);
       await closeConnections(options, device_id, call);
       return client_ids;
     },

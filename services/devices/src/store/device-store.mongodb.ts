@@ -244,6 +244,13 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return row !== null;
     },
 
+    async labelsOf(id, signal) {
+      const row = await run(signal, () =>
+        devices.findOne({ _id: id }, { projection: { labels: 1 }, signal }),
+      );
+      return row?.labels ?? [];
+    },
+
     async replace(device, revision, signal) {
       const { matchedCount } = await run(signal, () =>
         devices.updateOne(

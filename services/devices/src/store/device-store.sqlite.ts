@@ -104,6 +104,7 @@ export const deviceQueries = {
   findAll: `SELECT ${documentColumns} FROM devices JOIN documents USING (position)
     WHERE id IN (SELECT value FROM json_each(?)) AND hidden = 0`,
   has: "SELECT 1 FROM devices WHERE id = ? AND hidden = 0",
+  labelsOf: "SELECT labels FROM devices WHERE id = ?",
   replace: `UPDATE devices SET name = :name, labels = :labels, firmware = :firmware, revision = revision + 1
     WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
   replaceDocument: "UPDATE documents SET acl = ?, shadow = ? WHERE position = ?",
@@ -309,6 +310,8 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
 
     has: unlessAborted((id) => queries.has.get(id) !== undefined),
 
+    labelsOf: unlessAborted((id) => labelsIn(queries.labelsOf.get(id) ?? {})),
+
     replace(device, revision, signal) {
       const acl = JSON.stringify(device.acl);
       const shadow = JSON.stringify(device.shadow);
@@ -451,6 +454,10 @@ function prepareAll(db: DatabaseSync): Queries {
   return Object.fromEntries(prepared) as Queries;
 }
 
+function labelsIn({ labels }: Record<string, unknown>): readonly string[] {
+  return typeof labels === "string" ? JSON.parse(labels) : [];
+}
+
 function labelsColumn(device: DeviceDocument): string | null {
   const labels = labelsOf(device.shadow.tags);
   return labels.length === 0 ? null : JSON.stringify(labels);
@@ -481,7 +488,7 @@ function listedDevice(row: ListRow, by?: keyof typeof orderedColumns): ListedDev
     id: row.id as string,
     created_at: row.created_at as number,
     version: row.firmware as string | null,
-    labels: row.labels === null ? [] : JSON.parse(row.labels as string),
+    labels: labelsIn(row),
   };
 }
 

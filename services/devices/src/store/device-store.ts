@@ -124,6 +124,8 @@ export interface DeviceStore extends BoardStore {
   find(id: string, signal: AbortSignal): Promise<StoredDevice | null>;
   /** Whether `find` would find it, without reading its document. */
   has(id: string, signal: AbortSignal): Promise<boolean>;
+  /** The labels of a device, also of a hidden one; none where there is no such device. */
+  labelsOf(id: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Replaces the document of a visible device at this revision; false when there is none. */
   replace(device: DeviceDocument, revision: number, signal: AbortSignal): Promise<boolean>;
   /**

@@ -8,7 +8,7 @@ import type { WebhooksMetrics } from "../metrics.ts";
 import type { StoredWebhook, WebhookStore } from "../store/webhook-store.ts";
 import type { SendAttempt } from "./attempts.ts";
 import { storeDeadLetter } from "./dead-letters.ts";
-import { labelsOfDevice, type ReadLabels } from "./device-labels.ts";
+import { labelsOfDeleted, labelsOfDevice, type ReadLabels } from "./device-labels.ts";
 import { Lane } from "./lane.ts";
 import { asksFor, bodyOf, type CloudEvents, deviceOf, frameOfMessage, WebhookDelivery } from "./message.ts";
 import { deliveryLifeMs, nextStep, pauseOf } from "./schedule.ts";
@@ -129,19 +129,32 @@ export class Deliveries {
     }
     const frame = frameOfMessage(subject, payload, headers?.get("Nats-Stream-Source") ?? "");
     if (frame === null || !asksFor(webhook.events, frame.name)) return null;
-    if (!(await this.#isOfAskedDevice(webhook, frame))) return null;
+    if (!(await this.#isOfAskedDevice(webhook, frame, payload))) return null;
     return { event: this.#options.events.ofFrame(frame, this.#options.birth()), format: "cloudevents" };
   }
 
-  async #isOfAskedDevice({ devices, labels }: StoredWebhook, frame: Notification): Promise<boolean> {
+  async #isOfAskedDevice(
+    { devices, labels }: StoredWebhook,
+    frame: Notification,
+    payload: Uint8Array,
+  ): Promise<boolean> {
     const device = deviceOf(frame);
     if (device === null) return true;
     if (devices?.includes(device) === false) return false;
-    // The labels of a deleted device are gone.
-    if (labels === null || frame.name === "deleted") return true;
-    const isShown = (frame.name === "created" || frame.name === "updated") && isJsonObject(frame.data);
-    const own = isShown ? labelsOfDevice(frame.data) : await this.#options.readLabels(device);
-    return own.some((label) => labels.includes(label));
+    if (labels === null) return true;
+    const own = await this.#labelsOf(device, frame, payload);
+    return own === null || own.some((label) => labels.includes(label));
+  }
+
+  /** The labels of the device of a frame; null where nobody knows them any more. */
+  async #labelsOf(
+    device: string,
+    { name, data }: Notification,
+    payload: Uint8Array,
+  ): Promise<readonly string[] | null> {
+    if (name === "deleted") return labelsOfDeleted(payload);
+    const isShown = (name === "created" || name === "updated") && isJsonObject(data);
+    return isShown ? labelsOfDevice(data) : await this.#options.readLabels(device);
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { devices as contract } from "@devmesh/contracts/devices";
+import { type devices as contract, deviceEvents } from "@devmesh/contracts/devices";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -47,4 +47,10 @@ export function labelsOfDevice(device: unknown): readonly string[] {
   const { shadow } = device as { readonly shadow?: { readonly tags?: unknown } };
   const tags = shadow?.tags;
   return isJsonObject(tags) ? labelsOf(tags) : [];
+}
+
+/** The labels that a deleted device had, of the event; null for one of a release that did not write them. */
+export function labelsOfDeleted(payload: Uint8Array): readonly string[] | null {
+  const event = JSON.parse(new TextDecoder().decode(payload));
+  return deviceEvents.events.deleted.schema.parse(event).labels ?? null;
 }
