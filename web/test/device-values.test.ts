@@ -19,6 +19,7 @@ test("values are the leaves of the newest payloads, with the names and units of 
     recordOf(2, "tank/level", "71"),
     recordOf(3, "state", "running dry"),
     recordOf(4, "log", "x".repeat(100)),
+    recordOf(6, "modem", '{"iccid":89490200001234567891,"rssi":-70}'),
     { ...recordOf(5, "raw", "AAE="), encoding: "base64" },
   ]);
   expect(values.map(({ key, series, name, unit, value }) => [key, series, name, unit, value])).toEqual([
@@ -26,6 +27,8 @@ test("values are the leaves of the newest payloads, with the names and units of 
     ["climate#/air/door_open", "air.door_open", "Door open", undefined, true],
     ["tank/level#", "value", "Level", "%", 71],
     ["state#", "value", "State", undefined, "running dry"],
+    // The page would show another iccid.
+    ["modem#/rssi", "rssi", "Rssi", undefined, -70],
   ]);
 });
 

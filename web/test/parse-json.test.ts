@@ -26,6 +26,11 @@ describe("JSON that somebody types", () => {
     ['["\\x"]', 'Line 1, column 3: an escape such as \\n, \\" or \\u00e9 is expected'],
     ['["\t"]', "Line 1, column 3: an escape such as \\t in place of a control character is expected"],
     ["[01]", "Line 1, column 3: a comma or ] is expected"],
+    [
+      '{"a": "1e400",\n "iccid": 89490200001234567891}',
+      "Line 2, column 11: a text, or a number that a double holds, is expected",
+    ],
+    ["[1e400]", "Line 1, column 2: a text, or a number that a double holds, is expected"],
     ["{} {}", "Line 1, column 4: the end of the text is expected"],
   ])("%j is refused with the place", (text, told) => {
     expect(faultOf(text)).toBe(told);

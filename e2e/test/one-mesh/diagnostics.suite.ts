@@ -77,8 +77,11 @@ export function diagnostics(shared: () => TestMesh): void {
       const pump = await enrolDevice(mesh, "talker");
       await using device = await pump.connect();
       await device.publish("talker/event/broken", "{", 1);
+      await device.publish("talker/event/late", '{"ns":1738329123456789013}', 1);
       await device.publish("db/talker/large", "x".repeat(300_000), 1);
       await entry(pump.id, { name: "publication_refused", reason: "not_json", topic: "talker/event/broken" });
+      const late = { name: "publication_refused", reason: "not_json", topic: "talker/event/late" } as const;
+      expect((await entry(pump.id, late)).detail).toMatch(/^\/ns is a number with more digits than a double/);
       await entry(pump.id, { name: "publication_refused", reason: "too_large", topic: "db/talker/large" });
     });
 

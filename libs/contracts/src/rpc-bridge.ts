@@ -76,7 +76,10 @@ export const rpcBridge = defineContract({
         },
         function_not_found: { code: "not_found", when: "The device has no such function." },
         device_error: { code: "internal", when: "The device answered with an error.", details: DeviceError },
-        bad_device_reply: { code: "internal", when: "The device answered with something unreadable." },
+        bad_device_reply: {
+          code: "internal",
+          when: "The device answered with something unreadable, or with a number that no double holds.",
+        },
         frame_too_large: { code: "invalid_argument", when: "The frame to the device would exceed its size." },
         too_many_calls: {
           code: "resource_exhausted",

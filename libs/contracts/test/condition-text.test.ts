@@ -96,6 +96,13 @@ describe("errors name the place and what is allowed there", () => {
   });
 });
 
+test("a number that no double holds is a text, as the shadow has it", () => {
+  const asked = (text: string) => ConditionInput.parse(`reported/iccid:${text}`).shadow?.[0]?.is;
+  expect(asked("89490200001234567891")).toBe("89490200001234567891");
+  expect(asked("1e400")).toBe("1e400");
+  expect(asked("9007199254740992")).toBe(9007199254740992);
+});
+
 describe("a request takes text or JSON", () => {
   const issuesOf = (text: string) =>
     ConditionInput.safeParse(text).error?.issues.map(({ path, message }) => [path.join("/"), message]);
@@ -123,6 +130,9 @@ describe("a request takes text or JSON", () => {
     ]);
     expect(issuesOf('{"labels":{"all":["a"],"\\u0061ll":["b"]}}')).toEqual([
       ["labels/all", "must be given once"],
+    ]);
+    expect(issuesOf('{"shadow":[{"pointer":"/tags/a","is":9007199254740993}]}')).toEqual([
+      ["shadow/0/is", expect.stringContaining("a text keeps them")],
     ]);
     expect(issuesOf('{"version":{"in":[]}}')).toEqual([["version/in", expect.any(String)]]);
   });

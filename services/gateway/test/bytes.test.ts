@@ -85,12 +85,4 @@ describe("the outline of a body", () => {
       }),
     );
   });
-
-  test.each([
-    ["[12,345.6789,1e22]", 4],
-    ['{"1234567":"7654321"}', 0],
-    ["", 0],
-  ])("of %s has %d digits in a row", (json, digits) => {
-    expect(outlineOf(Buffer.from(json)).longestDigits).toBe(digits);
-  });
 });

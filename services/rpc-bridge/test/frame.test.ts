@@ -137,8 +137,16 @@ describe("a reply", () => {
     expect(reply(`{"id":7,"result":[${numbers}]}`)?.reply).toEqual({ kind: "unreadable" });
   });
 
-  test.each(["1e400", '[{"a":-1e999}]'])(
-    "with a number that would be written again as null is unreadable: %s",
+  test("whose other members have a number that no double holds is read", () => {
+    expect(reply('{"id":7,"result":5,"ns":1738329123456789013}')?.reply).toEqual({
+      kind: "result",
+      result: 5,
+    });
+    expect(reply('{"id":7,"results":89490200001234567891,"result":5}')?.reply.kind).toBe("result");
+  });
+
+  test.each(["1e400", '[{"a":-1e999}]', "9007199254740993", '{"iccid":89490200001234567891}'])(
+    "with a number that would be passed on as another is unreadable: %s",
     (result) => {
       expect(reply(`{"id":7,"result":${result}}`)?.reply).toEqual({ kind: "unreadable" });
     },

@@ -1,6 +1,8 @@
+import { checkNumbers, isKept } from "@devmesh/contracts/model/exact-numbers";
 import { type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 
-/** The first syntax error in a text; line and column count from 1. */
+/** The first fault in a text; line and column count from 1. */
 export interface JsonFault {
   readonly line: number;
   readonly column: number;
@@ -13,16 +15,22 @@ export type ParsedJson =
   | { readonly kind: "value"; readonly value: Json }
   | { readonly kind: "fault"; readonly fault: JsonFault };
 
-/** Parses JSON (RFC 8259). Browsers report the position of an error differently or not at all, so it is found here. */
+/**
+ * Parses JSON (RFC 8259) that somebody typed, without numbers that the page would send as others. Browsers report the
+ * position of an error differently or not at all, so it is found here.
+ */
 export function parseJson(text: string): ParsedJson {
   try {
-    return { kind: "value", value: JSON.parse(text) as Json };
+    const value = JSON.parse(text) as Json;
+    const changed = new ViolationList();
+    checkNumbers(text, changed);
+    return changed.any ? { kind: "fault", fault: faultOf(text) } : { kind: "value", value };
   } catch {
     return { kind: "fault", fault: faultOf(text) };
   }
 }
 
-/** The message for a syntax error. */
+/** The message for a fault. */
 export function describeFault({ line, column, expected }: JsonFault): string {
   return `Line ${line}, column ${column}: ${expected} is expected`;
 }
@@ -84,7 +92,13 @@ function findFault(text: string): Fault {
     if (text[at] === '"') string();
     else if (skipTo("{")) list("}", () => member(depth + 1));
     else if (skipTo("[")) list("]", () => value(depth + 1));
-    else if (!take(word) && !take(number)) throw new Fault(at, "a value");
+    else if (!take(word)) keptNumber();
+  }
+
+  function keptNumber(): void {
+    const from = at;
+    if (!take(number)) throw new Fault(at, "a value");
+    if (!isKept(text.slice(from, at))) throw new Fault(from, "a text, or a number that a double holds,");
   }
 
   function member(depth: number): void {

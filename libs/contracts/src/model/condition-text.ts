@@ -7,7 +7,10 @@ import {
 } from "./device-condition.ts";
 import { problemWords } from "./diagnostics.ts";
 import { Duration } from "./duration.ts";
+import { checkNumbers, isKept } from "./exact-numbers.ts";
 import { isJsonObject, parseJson, repeatedMember } from "./json.ts";
+import { membersOf } from "./json-pointer.ts";
+import { ViolationList } from "./violation.ts";
 
 /** Characters of the longest condition as text, and as JSON. */
 export const maxConditionLength = 4_096;
@@ -184,8 +187,8 @@ const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 function shadowValueOf({ value, isQuoted }: Pick<Token, "value" | "isQuoted">): ShadowValue {
   if (isQuoted) return value;
   if (Object.hasOwn(keywords, value)) return keywords[value] as boolean | null;
-  // Larger numbers are infinite, and no JSON.
-  return number.test(value) && Number.isFinite(Number(value)) ? Number(value) : value;
+  // A shadow has numbers that no double holds as texts.
+  return number.test(value) && isKept(value) ? Number(value) : value;
 }
 
 const shortDuration = /^(?=\d)(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?$/;
@@ -353,6 +356,10 @@ function readCondition(written: unknown, context: z.RefinementCtx): DeviceCondit
   const repeated = typeof written === "string" ? repeatedMember(written) : null;
   if (repeated !== null) return refuse("must be given once", repeated);
   if (!isJsonObject(json)) return refuse("must be a text or an object");
+  const numbers = new ViolationList();
+  if (typeof written === "string") checkNumbers(written, numbers);
+  for (const { pointer, detail } of numbers.list) refuse(detail, [...membersOf(pointer)]);
+  if (numbers.any) return z.NEVER;
   const checked = DeviceCondition.safeParse(json);
   if (checked.success) return checked.data;
   for (const { path, message, ...issue } of checked.error.issues) {

@@ -29,17 +29,8 @@ export function isDeeperThan(value: Json, levels: number): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
 
-/**
- * Whether all numbers are finite. `JSON.parse` makes larger ones infinite, and `JSON.stringify` writes those as null,
- * which deletes in a merge patch. Bounded by {@link maxJsonDepth}.
- */
-export function hasFiniteNumbers(value: Json): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  return typeof value !== "object" || value === null || Object.values(value).every(hasFiniteNumbers);
-}
-
 /** The value of a JSON text; undefined when it is malformed. */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text);
   } catch {
@@ -47,27 +38,44 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Strings and marks of a JSON text. */
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/gs;
+/** Strings, numbers and marks of a JSON text. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|-?\d[\d.eE+-]*/gs;
 
-/** The path to the first member of a valid JSON text that its object has twice; null where none is. */
-export function repeatedMember(text: string): string[] | null {
-  const levels: { readonly names: Set<string> | null; key: string | number; awaitsName: boolean }[] = [];
+/** An object or array that is open, and what is read of it: the name of a member, or an index. */
+interface JsonLevel {
+  readonly names: Set<string> | null;
+  key: string | number;
+  awaitsName: boolean;
+}
+
+/** The names of members and the numbers of a valid JSON text. The keys of the open `levels` are the path to each. */
+export function* namesAndNumbersOf(
+  text: string,
+): Generator<{ name?: string; number?: string; levels: readonly JsonLevel[] }> {
+  const levels: JsonLevel[] = [];
   for (const [token] of text.matchAll(tokens)) {
     const level = levels.at(-1);
     if (token === "{") levels.push({ names: new Set(), key: "", awaitsName: true });
     else if (token === "[") levels.push({ names: null, key: 0, awaitsName: false });
     else if (token === "}" || token === "]") levels.pop();
-    else if (level === undefined || token === ":") continue;
     else if (token === ",") {
-      if (typeof level.key === "number") level.key++;
-      else level.awaitsName = true;
-    } else if (level.awaitsName) {
+      if (typeof level?.key === "number") level.key++;
+      else if (level !== undefined) level.awaitsName = true;
+    } else if (level?.awaitsName === true) {
       level.key = String(JSON.parse(token));
       level.awaitsName = false;
-      if (level.names?.has(level.key)) return levels.map(({ key }) => String(key));
-      level.names?.add(level.key);
-    }
+      yield { name: level.key, levels };
+    } else if (token !== ":" && !token.startsWith('"')) yield { number: token, levels };
+  }
+}
+
+/** The path to the first member of a valid JSON text that its object has twice; null where none is. */
+export function repeatedMember(text: string): string[] | null {
+  for (const { name, levels } of namesAndNumbersOf(text)) {
+    const names = levels.at(-1)?.names;
+    if (name === undefined) continue;
+    if (names?.has(name) === true) return levels.map(({ key }) => String(key));
+    names?.add(name);
   }
   return null;
 }

@@ -7,7 +7,7 @@ export function documentOf({
   message,
   encoding,
 }: Pick<DataRecord, "message" | "encoding">): Json | undefined {
-  return encoding === undefined ? (parseJson(message) as Json | undefined) : undefined;
+  return encoding === undefined ? parseJson(message) : undefined;
 }
 
 /** The value at a JSON pointer, whose members these are; undefined where there is none. */

@@ -6,7 +6,10 @@ export const gatewayErrors = {
     status: 400,
     when: "A path parameter, query parameter or member of the body breaks its rule; `errors` lists each one.",
   },
-  body_malformed: { status: 400, when: "The body is not JSON in UTF-8." },
+  body_malformed: {
+    status: 400,
+    when: "The body is not JSON in UTF-8, or has numbers that a double cannot hold, which `errors` lists.",
+  },
   body_too_deep: { status: 400, when: "Objects and arrays of the body are nested deeper than 200 levels." },
   handshake_invalid: {
     status: 400,
@@ -87,10 +90,13 @@ export class RequestRefused extends Error {
   }
 }
 
-/** `invalid_request`; its detail names the first violation. */
-export function invalidRequest(violations: readonly Violation[]): RequestRefused {
+/** A refusal whose detail names the first violation. */
+export function invalidRequest(
+  violations: readonly Violation[],
+  reason: GatewayReason = "invalid_request",
+): RequestRefused {
   const detail = firstOf(violations);
-  return new RequestRefused("invalid_request", { violations, ...(detail !== undefined && { detail }) });
+  return new RequestRefused(reason, { violations, ...(detail !== undefined && { detail }) });
 }
 
 /** The first violation as a sentence, for callers that show only the message; undefined where there is none. */

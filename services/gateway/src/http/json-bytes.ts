@@ -1,7 +1,5 @@
 const quote = 0x22;
 const comma = 0x2c;
-const digit0 = 0x30;
-const digit9 = 0x39;
 const colon = 0x3a;
 const backslash = 0x5c;
 const lineFeed = 0x0a;
@@ -26,30 +24,20 @@ export interface JsonOutline {
   readonly depth: number;
   /** Members of all objects. */
   readonly members: number;
-  /** Digits in a row, outside of strings. */
-  readonly longestDigits: number;
 }
 
 export function outlineOf(bytes: Uint8Array): JsonOutline {
   let depth = 0;
   let level = 0;
   let members = 0;
-  let longestDigits = 0;
-  let digits = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
-    if (byte >= digit0 && byte <= digit9) {
-      digits++;
-      if (digits > longestDigits) longestDigits = digits;
-      continue;
-    }
-    digits = 0;
     if (byte === quote) at = endOfString(bytes, at + 1) - 1;
     else if (byte === colon) members++;
     else if (opens(byte)) depth = Math.max(depth, ++level);
     else if (closes(byte)) level--;
   }
-  return { depth, members, longestDigits };
+  return { depth, members };
 }
 
 /** Indexes of the commas between JSON values. */

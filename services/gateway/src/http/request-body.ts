@@ -1,7 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { hasFiniteNumbers, type Json, maxJsonDepth, repeatedMember } from "@devmesh/contracts/model/json";
+import { checkNumbers } from "@devmesh/contracts/model/exact-numbers";
+import { type Json, maxJsonDepth, repeatedMember } from "@devmesh/contracts/model/json";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import { type Charge, ClientGone } from "./exchange.ts";
 import { invalidRequest, RequestRefused } from "./gateway-errors.ts";
 import { outlineOf } from "./json-bytes.ts";
@@ -63,7 +65,7 @@ function chargeFor(bytes: number, charge: Charge): void {
 
 function parseJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw new RequestRefused("body_malformed");
-  const { depth, members, longestDigits } = outlineOf(bytes);
+  const { depth, members } = outlineOf(bytes);
   if (depth > maxJsonDepth) throw new RequestRefused("body_too_deep");
   if (members > maxBodyMembers) {
     throw new RequestRefused("body_too_large", { detail: "The body holds more than 20,000 members." });
@@ -75,11 +77,9 @@ function parseJson(bytes: Buffer): Json {
   } catch (cause) {
     throw new RequestRefused("body_malformed", { cause });
   }
-  if ((longestDigits > longestInRange || largeExponent.test(text)) && !hasFiniteNumbers(value)) {
-    throw new RequestRefused("body_malformed", {
-      detail: "A number of the body is beyond the range of a double (RFC 8259, 6).",
-    });
-  }
+  const violations = new ViolationList();
+  checkNumbers(text, violations);
+  if (violations.any) throw invalidRequest(violations.list, "body_malformed");
   if (surrogateEscape.test(text) && !isWellFormed(value)) {
     throw new RequestRefused("body_malformed", {
       detail: "A text of the body holds half of a surrogate pair, which UTF-8 cannot write.",
@@ -102,10 +102,6 @@ const mostGrowth = 6;
 function isTooLargeAgain(value: Json): boolean {
   return Buffer.byteLength(JSON.stringify(value)) > maxBodyBytes;
 }
-
-/** A number beyond the range of a double has such an exponent, or more digits than `longestInRange`. */
-const largeExponent = /\de\+?\d{3}/i;
-const longestInRange = 200;
 
 /** An escape by which JSON in UTF-8 can hold half of a surrogate pair. */
 const surrogateEscape = /\\ud[89a-f]/i;

@@ -1,13 +1,13 @@
-import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import type { CallFrame } from "@devmesh/contracts/mqtt";
-import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
+import { type JsonPayload, parseJsonPayload } from "../json-payload.ts";
 
 /** What a device answered to a call. */
 export type DeviceReply =
   | { readonly kind: "result"; readonly result: Json }
   | { readonly kind: "no_such_function" }
   | { readonly kind: "error"; readonly code: number; readonly message: string }
-  /** Only the id is readable, or the result is too large or has a number out of range. */
+  /** Only the id is readable, or the result is too large or has a number that no double holds. */
   | { readonly kind: "unreadable" };
 
 /** A reply and the call it belongs to. */
@@ -39,18 +39,19 @@ export function encodeRequest({ id, src, method, params }: CallFrame, maxBytes: 
  * Reads a reply; null without a readable id. Other members (`src`, `dst`, `tag`, `jsonrpc`) are ignored.
  */
 export function parseReply(payload: Buffer): ReplyFrame | null {
-  const frame = parseJsonPayload(payload);
-  if (frame === undefined) return salvageId(payload);
+  const parsed = parseJsonPayload(payload);
+  if (parsed === undefined) return salvageId(payload);
+  const { value: frame, changed } = parsed;
   if (!isJsonObject(frame)) return null;
   const id = replyId(frame.id);
-  return id === null ? null : { id, reply: readReply(frame, payload.length) };
+  return id === null ? null : { id, reply: readReply(frame, changed, payload.length) };
 }
 
-function readReply(frame: { [member: string]: Json }, bytes: number): DeviceReply {
+function readReply(frame: JsonObject, changed: JsonPayload["changed"], bytes: number): DeviceReply {
   const { error, result = null } = frame;
   if (error !== undefined && error !== null) return readError(error);
-  if ((bytes > certainlySmallBytes && isTooLarge(result)) || hasNumberOutOfRange(result))
-    return { kind: "unreadable" };
+  const isChanged = changed.some(({ pointer }) => /^\/result(\/|$)/.test(pointer));
+  if (isChanged || (bytes > certainlySmallBytes && isTooLarge(result))) return { kind: "unreadable" };
   return { kind: "result", result };
 }
 

@@ -11,7 +11,7 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { type DeviceTopic, isDeviceId, parseDeviceTopic } from "../device-topics.ts";
-import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
+import { firstOf, parseJsonPayload } from "../json-payload.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import { withRetries } from "../retry.ts";
 import type { DeviceShadows, ShadowMessage } from "../shadow/device-shadows.ts";
@@ -108,19 +108,23 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
       drop(message, "too_large");
       return undefined;
     }
-    const json = parseJsonPayload(message.payload);
-    if (json !== undefined && !hasNumberOutOfRange(json)) return json;
-    drop(message, "not_json");
+    const { value, changed = [] } = parseJsonPayload(message.payload) ?? {};
+    if (value !== undefined && changed.length === 0) return value;
+    drop(message, "not_json", changed.length === 0 ? undefined : firstOf(changed));
     return undefined;
   }
 
   /** Counts a message that the device should not have sent, and shows it in the device's diagnostics. */
-  function drop({ topicLevels }: TopicMessage, why: "topic" | "too_many" | "too_large" | "not_json"): void {
+  function drop(
+    { topicLevels }: TopicMessage,
+    why: "topic" | "too_many" | "too_large" | "not_json",
+    detail?: string,
+  ): void {
     metrics.messagesDropped.inc({ why });
     const [id = ""] = topicLevels;
     if (!isDeviceId(id)) return;
     const name = why === "too_many" ? "allowance_exceeded" : "publication_refused";
-    report({ id, name, reason: why, topic: topicLevels.join("/") });
+    report({ id, name, reason: why, topic: topicLevels.join("/"), detail: detail ?? null });
   }
 
   async function handle(message: TopicMessage, admitted: Admitted, signal: AbortSignal): Promise<void> {

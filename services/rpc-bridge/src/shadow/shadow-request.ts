@@ -4,7 +4,7 @@ import { Violation } from "@devmesh/contracts/model/violation";
 import { ClientToken, native, type ShadowUpdateRejected } from "@devmesh/contracts/mqtt";
 import { isReason } from "@devmesh/service-kit/errors";
 import { z } from "zod";
-import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
+import { firstOf, parseJsonPayload } from "../json-payload.ts";
 
 /** What a device asks for on `ID/shadow/update` (api.md, MQTT). */
 export interface ShadowUpdate {
@@ -17,8 +17,9 @@ const { maxBytes } = native.topics.shadowUpdate;
 
 export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | ShadowUpdateRejected {
   if (payload.byteLength > maxBytes) return { code: 413, message: "the update is larger than 256 KB" };
-  const update = parseJsonPayload(payload);
-  if (update === undefined) return { code: 400, message: "the payload is not JSON" };
+  const parsed = parseJsonPayload(payload);
+  if (parsed === undefined) return { code: 400, message: "the payload is not JSON" };
+  const { value: update, changed } = parsed;
   if (!isJsonObject(update)) return { code: 400, message: "the payload is not a JSON object" };
   const { clientToken, ...patch } = update;
   const token = tokenMember(clientToken);
@@ -27,14 +28,13 @@ export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | ShadowUpd
   }
   if (!isJsonObject(patch.state))
     return { code: 400, message: "state is missing or not an object", ...token };
-  // `devices` rejects deeper ones.
-  if (hasNumberOutOfRange(patch)) return { code: 400, message: "a number is out of range", ...token };
+  if (changed.length > 0) return { code: 400, message: firstOf(changed), ...token };
   return { patch, ...token };
 }
 
 /** The `clientToken` of a payload, if it is readable. */
 export function readClientToken(payload: Uint8Array): { clientToken?: string } {
-  const request = payload.byteLength > maxBytes ? undefined : parseJsonPayload(payload);
+  const request = payload.byteLength > maxBytes ? undefined : parseJsonPayload(payload)?.value;
   return isJsonObject(request) ? tokenMember(request.clientToken) : {};
 }
 
@@ -71,14 +71,9 @@ function tokenMember(clientToken: Json | undefined): { clientToken?: string } {
   return token.success ? { clientToken: token.data } : {};
 }
 
-/** At most three: the message must fit a small device. */
 function firstViolations(details: unknown, otherwise: string): string {
   const list = z.array(Violation).safeParse(details);
-  if (!list.success || list.data.length === 0) return otherwise;
-  return list.data
-    .slice(0, 3)
-    .map(({ pointer, detail }) => `${pointer} ${detail}`.trim())
-    .join("; ");
+  return list.success && list.data.length > 0 ? firstOf(list.data) : otherwise;
 }
 
 function firstPointers(details: unknown, otherwise: string): string {

@@ -107,9 +107,22 @@ export function shadowMessages(shared: SharedBridge): void {
           { code: 400, clientToken: "t" },
         ],
         [
-          "holds a number that JSON could not write again",
+          "holds a number beyond the range of a double",
           '{"state":{"reported":{"speed":[1e400]}},"clientToken":"t"}',
-          { code: 400, clientToken: "t" },
+          {
+            code: 400,
+            message: "/state/reported/speed/0 is a number beyond the range of a double",
+            clientToken: "t",
+          },
+        ],
+        [
+          "holds a number with more digits than a double",
+          '{"state":{"reported":{"iccid":89490200001234567891}},"clientToken":"t"}',
+          {
+            code: 400,
+            message: expect.stringMatching(/^\/state\/reported\/iccid is a number with more digits/),
+            clientToken: "t",
+          },
         ],
         [
           "writes tags",

@@ -1,9 +1,10 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import type { Json } from "@devmesh/contracts/model/json";
+import { checkNumbers } from "@devmesh/contracts/model/exact-numbers";
+import { type Json, parseJson } from "@devmesh/contracts/model/json";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { valueLabelOf } from "@devmesh/contracts/model/value-labels";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
-import { parseJson } from "../../../components/parse-json.ts";
 
 /** Members of a payload below this depth are not values by themselves. */
 const deepest = 4;
@@ -37,6 +38,9 @@ export function valuesOf(
   for (const record of records) {
     if (record.encoding !== undefined) continue;
     const topic = record.topic.slice(deviceTopics.record(deviceId, "").length);
+    // A number that the page cannot hold is not to be changed by being shown.
+    const changed = new ViolationList();
+    checkNumbers(record.message, changed);
     const add = (value: Json, path: readonly string[]) => {
       if (Array.isArray(value) || value === null) return;
       if (typeof value === "object") {
@@ -46,6 +50,7 @@ export function valuesOf(
       }
       if (typeof value === "string" && value.length > longestText) return;
       const pointer = path.map(pointerToken).join("");
+      if (changed.pointers.includes(pointer)) return;
       const label = valueLabelOf(tags, { topic, pointer });
       found.push({
         key: `${topic}#${pointer}`,
@@ -58,7 +63,7 @@ export function valuesOf(
       });
     };
     const parsed = parseJson(record.message);
-    if (parsed.kind === "value") add(parsed.value, []);
+    if (parsed !== undefined) add(parsed, []);
     else if (record.message !== "") add(record.message, []);
   }
   return found;
