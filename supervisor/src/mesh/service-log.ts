@@ -42,9 +42,9 @@ export function serviceLog(name: string, file: string, show: (line: string) => v
 }
 
 /**
- * Opens the log file of nats-server, whose lines contain `[WRN]`, `[ERR]`, `[FTL]`. Tokens are redacted, and lines cut: a
- * failed login logs its user name and client id. `onWriteError` gets the cause of a write error, which only a restart ends,
- * `onLine` each line.
+ * Opens the log file of nats-server, whose lines contain `[WRN]`, `[ERR]`, `[FTL]`. A failed login logs its user name
+ * and client id: tokens are redacted, and lines cut. `onWriteError` gets the cause of a write error, which only a
+ * restart ends, `onLine` each line before it is cut.
  */
 export function brokerLog(
   file: string,
