@@ -109,6 +109,30 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
       expect(await store.insert(newExecution("other"), few, signal)).toBe(true);
     });
 
+    test("no more calls are queued where many are made at the same time, and each that ends leaves room", async () => {
+      const few = { most: 5, mostOfKind: 3 };
+      const insertMany = async () => {
+        const calls = Array.from({ length: 24 }, (_, at) =>
+          newExecution("pump", {
+            created_by: { kind: at % 2 === 0 ? "public_key" : "master", key_id: "k" },
+          }),
+        );
+        const made = await Promise.all(calls.map((call) => store.insert(call, few, signal)));
+        return calls.filter((_, at) => made[at]);
+      };
+      const first = await insertMany();
+      expect(first.length).toBe(5);
+      const ofKind = first.filter(({ created_by }) => created_by.kind === "master").length;
+      expect([2, 3]).toContain(ofKind);
+      const sent = claimed(first[0] as StoredExecution);
+      await store.change([sent], signal);
+      expect((await insertMany()).length).toBe(1);
+      // One that is queued again counts, too.
+      await store.change([{ ...sent, state: "queued", due_at: null, revision: 3 }], signal);
+      await store.change([claimed(first[1] as StoredExecution)], signal);
+      expect((await insertMany()).length).toBe(0);
+    });
+
     test("a claim is won once by eight at a time, and a change of another revision changes nothing", async () => {
       const execution = newExecution("pump");
       await insert(execution);

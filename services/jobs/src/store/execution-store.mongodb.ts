@@ -1,5 +1,10 @@
-import { randomUUID } from "node:crypto";
-import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { randomInt, randomUUID } from "node:crypto";
+import {
+  type CollectionDeclaration,
+  isDuplicateKey,
+  type MongoStore,
+  unlessDuplicate,
+} from "@devmesh/store/mongodb";
 import {
   callEndOf,
   type ExecutionStore,
@@ -28,6 +33,10 @@ interface ExecutionRow {
   readonly ended_at?: number;
   /** Absent where no attempt had one. */
   readonly ticket?: string;
+  /** Of a new call while it is queued: one of as many as its device may have, so that no two calls take the last. */
+  readonly slot?: string;
+  /** And one of those of its kind of key. */
+  readonly kind_slot?: string;
   /** False once the device is deleted. */
   readonly listed: boolean;
   /** Who wrote this revision: a bulk write does not say which of its writes matched. */
@@ -55,6 +64,8 @@ export const executionCollection = {
     { name: "of_job_state", key: { job_id: 1, state: 1, place: 1 }, ...inJob },
     { name: "one_of_ticket", key: { ticket: 1 }, unique: true, sparse: true },
     { name: "one_of_lane", key: { lane: 1 }, unique: true, sparse: true },
+    { name: "one_of_slot", key: { slot: 1 }, unique: true, sparse: true },
+    { name: "one_of_kind_slot", key: { kind_slot: 1 }, unique: true, sparse: true },
   ],
 } as const satisfies CollectionDeclaration;
 
@@ -104,12 +115,27 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
 
   return {
     async insert(execution, { most, mostOfKind }, signal) {
-      const waiting = await read(executionFilters.callsOf(execution.device_id), most, signal);
-      const { kind } = execution.created_by;
-      if (waiting.length >= most) return false;
-      if (waiting.filter(({ created_by }) => created_by.kind === kind).length >= mostOfKind) return false;
-      await run(signal, () => executions.insertOne(newRow(execution)));
-      return true;
+      const { device_id, created_by } = execution;
+      for (;;) {
+        const waiting = await run(signal, () =>
+          executions.find(executionFilters.callsOf(device_id), { signal }).limit(most).toArray(),
+        );
+        const ofKind = waiting.filter((row) => storedExecution(row).created_by.kind === created_by.kind);
+        const slot = freeSlot(
+          waiting.map((row) => row.slot),
+          device_id,
+          most,
+        );
+        const kind_slot = freeSlot(
+          ofKind.map((row) => row.kind_slot),
+          `${device_id}/${created_by.kind}`,
+          mostOfKind,
+        );
+        if (slot === null || kind_slot === null) return false;
+        const row = { ...newRow(execution), slot, kind_slot };
+        const inserted = run(signal, () => executions.insertOne(row));
+        if (await unlessDuplicate(inserted, "one_of_slot", "one_of_kind_slot")) return true;
+      }
     },
 
     async find(id, signal) {
@@ -208,7 +234,9 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
       if (changed.length === 0) return new Set();
       const writer = randomUUID();
       const writes = changed.map((execution) => {
-        const { $set, $unset } = changeTo(execution);
+        const { $set, $unset: absent } = changeTo(execution);
+        const isQueued = execution.state === "queued";
+        const $unset = { ...absent, ...(!isQueued && ({ slot: true, kind_slot: true } as const)) };
         const filter = { _id: execution.id, revision: execution.revision - 1 };
         return { updateOne: { filter, update: { $set: { ...$set, writer }, $unset } } };
       });
@@ -285,6 +313,16 @@ export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionSto
 function newRow(execution: StoredExecution): ExecutionRow {
   const { id: _id, job_id, place } = execution;
   return { _id, listed: true, ...(job_id !== null && { job_id, place }), ...changeTo(execution).$set };
+}
+
+/** A slot that none has; null where there are `most`. One without a slot is queued again after an attempt. */
+function freeSlot(taken: readonly (string | undefined)[], of: string, most: number): string | null {
+  if (taken.length >= most) return null;
+  const room = most - taken.filter((slot) => slot === undefined).length;
+  const free = Array.from({ length: room }, (_, nth) => `${of}/${nth}`).filter(
+    (slot) => !taken.includes(slot),
+  );
+  return free[randomInt(free.length)] ?? null;
 }
 
 /** The members of the row, and those that it must not have. */
