@@ -38,7 +38,7 @@ export interface DevmeshClient extends Requests {
   device(id: string): DeviceHandle;
   /** All devices that match, page after page. */
   devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
-  /** All stored records that match, page after page; `limit` is that of a page. */
+  /** All stored records that match, page after page; `limit` bounds a page. */
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
   /** All alerts that match, the newest first, page after page. */
   alerts(query?: QueryOf<"listAlerts">): AsyncGenerator<Schemas["Alert"], void, undefined>;

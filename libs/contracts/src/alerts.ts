@@ -208,7 +208,7 @@ export const alerts = defineContract({
 export const alertEvents = defineEvents({
   service: "alerts",
   events: {
-    /** An alert fired, was acknowledged or cleared. `id` is that of its device; null for the mesh. */
+    /** An alert fired, was acknowledged or cleared. `id`: the device, null for the mesh. */
     alert_changed: {
       ...defineEvent(
         z.object({ id: DeviceId.nullable(), timestamp: Timestamp, alert: Alert }),

@@ -276,7 +276,7 @@ export const jobs = defineContract({
 export const jobEvents = defineEvents({
   service: "jobs",
   events: {
-    /** An execution was created or has ended; at most 50 a second are published. `id` is that of its device. */
+    /** An execution was created or has ended; at most 50 a second are published. `id`: the device. */
     execution_changed: {
       ...defineEvent(
         z.object({ id: DeviceId, timestamp: Timestamp, execution: Execution }),

@@ -31,7 +31,7 @@ export interface CallLine extends Disposable {
 /** Which connections a link uses, all in account DEVICES. */
 export interface DeviceLinkOptions {
   readonly bus: Bus;
-  /** Opens a further connection; whoever gives it closes it. */
+  /** Opens a further connection; the caller closes it. */
   readonly connect: () => Promise<Bus>;
   /** Topic level of the replies to this replica. */
   readonly replica: string;

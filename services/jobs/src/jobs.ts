@@ -241,7 +241,7 @@ export function createJobs(
   };
 }
 
-/** Whether nothing may have been sent of an execution that is `sent`: it is one again that waits, where nobody listens. */
+/** Whether an execution that is `sent` may not have been sent: where nobody listens, it becomes one that waits. */
 function isUndecided({ stage, sent_at }: StoredExecution, at: number): boolean {
   return (stage === null || stage === "preparing") && at - (sent_at ?? 0) < undecidedMs;
 }

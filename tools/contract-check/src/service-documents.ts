@@ -104,7 +104,7 @@ configMapGenerator:
   );
 }
 
-/** Private, shared and special networks of IPv4 and Azure's host are left out; of IPv6 only global unicast is public. */
+/** Without private, shared and special networks of IPv4 and Azure's host; of IPv6 only global unicast is public. */
 const toPublic = `    - to:
         - ipBlock:
             cidr: 0.0.0.0/0

@@ -120,7 +120,7 @@ export const firmware = defineRoutes({
     description:
       "The URL that a device is given for one attempt of an update; its ticket is a secret. It works until the update ends, for two downloads at a time.",
     params: z.object({ ticket: z.string().min(1).max(128).describe("The ticket in the URL.") }),
-    // Firmware adds parameters of its own, such as against caches.
+    // Firmware adds parameters, such as `?v=1` against caches.
     query: z.looseObject({}),
     absent: { ticket: "ticket_unknown" },
     ...ofRanges,

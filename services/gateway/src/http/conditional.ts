@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Reply } from "./exchange.ts";
 
 /**
- * Whether the value of an `If-None-Match` names a tag (RFC 9110, 13.1.2): `*` names any, a list each of its members, and
- * a weak tag the strong one of that text. A malformed value names nothing.
+ * Whether the value of an `If-None-Match` names a tag (RFC 9110, 13.1.2): `*` names any, a list each of its members,
+ * and a weak tag the strong one of that text. A malformed value names nothing.
  */
 export function namesTag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;

@@ -18,7 +18,7 @@ export interface ConnectionSlot {
   rest(): void;
 }
 
-interface Share {
+interface AddressShare {
   open: number;
   /** Slots of its connections without a request, the one that rests for longest first. */
   readonly idle: Set<Slot>;
@@ -28,16 +28,16 @@ interface Slot {
   readonly socket: Socket;
   readonly address: string;
   /** None for a trusted proxy. */
-  readonly share: Share | undefined;
+  readonly share: AddressShare | undefined;
 }
 
 /**
- * Bounds the open connections of an address, and of all. Beyond it the one closes that is without a request for longest;
- * where each has one, the new connection does.
+ * Bounds the open connections of an address, and of all. Beyond the bound, the connection that is idle for longest
+ * closes; where none is idle, the new one.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
-  readonly #shares = new Map<string, Share>();
+  readonly #shares = new Map<string, AddressShare>();
   readonly #open = new Set<Slot>();
   readonly #idle = new Set<Slot>();
 
@@ -102,6 +102,6 @@ export class ConnectionLimit {
 
 type Bound = "address" | "total";
 
-function newShare(): Share {
+function newShare(): AddressShare {
   return { open: 0, idle: new Set() };
 }

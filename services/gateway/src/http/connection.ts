@@ -20,7 +20,7 @@ const nothing = Buffer.alloc(0);
 const endOfHead = Buffer.from("\r\n\r\n");
 
 /** A request that was parsed and has not begun, or what is done in place of one. */
-interface Turn {
+interface RequestTurn {
   readonly run: () => void;
   readonly request?: IncomingMessage;
   readonly response?: ServerResponse;
@@ -44,7 +44,7 @@ export function keepsOwnTime(request: IncomingMessage): void {
  * event loop had a turn: those that arrive together hold up nobody else. Bytes that follow a request are parsed after
  * its answer.
  */
-export class Connection {
+export class HttpConnection {
   readonly #socket: Socket;
   readonly #slot: ConnectionSlot;
   readonly #clock: Clock;
@@ -56,8 +56,8 @@ export class Connection {
   #tail: Buffer = nothing;
   /** Bytes of the body of the last request that are not parsed; undefined without a declared length. */
   #bodyLeft: number | undefined;
-  readonly #waiting: Turn[] = [];
-  #running: Turn | undefined;
+  readonly #waiting: RequestTurn[] = [];
+  #running: RequestTurn | undefined;
   /** The last request that was parsed, until it is answered. */
   #newest: IncomingMessage | undefined;
   /** Whether this, and not the reader of a body, has paused the socket. */
@@ -117,7 +117,7 @@ export class Connection {
     this.#begin();
   }
 
-  /** Whether the body of a request that is under way has a time of its own. */
+  /** Whether an upload is under way, whose time another clock bounds. */
   get isUnhurried(): boolean {
     return this.#newest !== undefined && !this.#newest.complete && unhurried.has(this.#newest);
   }
@@ -229,7 +229,7 @@ function beginOfHead(bytes: Buffer): number {
   return at;
 }
 
-/** Bytes of a body in chunks that are parsed next. They end with a head if one ends there: no later one is parsed in part. */
+/** Bytes of a chunked body to parse next. They end with a head if one ends there: no later head is parsed in part. */
 function chunkedLength(held: Buffer): number {
   const end = held.subarray(0, sliceBytes).lastIndexOf(endOfHead);
   return end < 0 ? sliceBytes : end + endOfHead.length;

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { listen } from "@devmesh/service-kit/process/listen";
-import { Connection } from "./connection.ts";
+import { HttpConnection } from "./connection.ts";
 import type { ConnectionLimit } from "./connection-limit.ts";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
@@ -28,7 +28,7 @@ export interface HttpServerOptions {
   /** How long a stopping gateway still takes requests, in milliseconds. */
   readonly lameDuckMs: number;
   readonly connectionLimit: ConnectionLimit;
-  /** Longest time of a request with its body, but for those that keep their own; in milliseconds, by default a minute. */
+  /** Longest time of a request with its body, in milliseconds; by default a minute. Uploads have another clock. */
   readonly requestTimeoutMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -79,11 +79,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     shouldUpgradeCallback: asksForWebSocket,
   });
   server.timeout = socketTimeoutMs;
-  const connections = new WeakMap<Socket, Connection>();
+  const connections = new WeakMap<Socket, HttpConnection>();
   server.on("connection", (socket: Socket) => {
     const slot = connectionLimit.admit(socket);
     if (slot === null) socket.destroy();
-    else connections.set(socket, new Connection({ socket, slot, clock }));
+    else connections.set(socket, new HttpConnection({ socket, slot, clock }));
   });
   const enqueue = (request: IncomingMessage, response: ServerResponse) =>
     connections.get(request.socket)?.add(request, response, () => handle(request, response));

@@ -13,7 +13,7 @@ interface UploadOptions {
   readonly clock: Clock;
 }
 
-/** The body of a request, which has a time of its own. Throws `unsupported_media_type`. */
+/** The body of an upload, whose time `requestTimeout` does not bound. Throws `unsupported_media_type`. */
 export function openUpload(
   request: IncomingMessage,
   response: ServerResponse,

@@ -16,7 +16,7 @@ export function digestOfTicket(ticket: string): string {
   return createHash("sha256").update(ticket, "utf8").digest("hex");
 }
 
-/** The URL by which a device downloads: `publicUrl` is that of the gateway, with or without a slash at its end. */
+/** The URL by which a device downloads: `publicUrl` is the gateway's, with or without a slash at its end. */
 export function urlOfTicket(publicUrl: string, ticket: string): string {
   return publicUrl.replace(/\/+$/, "") + firmware.downloadFirmware.path.replace(":ticket", ticket);
 }

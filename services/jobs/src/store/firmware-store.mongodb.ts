@@ -2,7 +2,7 @@ import { createMongoLimit } from "@devmesh/store/limit.mongodb";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "./firmware-store.ts";
 
-/** `document` is the JSON of the firmware but for its content and the MD5 of that: a condition's members could be taken for operators. */
+/** `document` is the firmware without its content and MD5, as JSON: members of a condition could be operators. */
 interface FirmwareRow {
   readonly _id: string;
   readonly name: string;

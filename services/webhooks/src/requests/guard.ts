@@ -99,14 +99,14 @@ export function createGuard({ allowed, ownUrls, ownListeners, lookup = lookupAll
 }
 
 /** Where requests to a URL go. */
-interface Place {
+interface HostPort {
   /** A name in lower case, without a dot at its end; an IPv6 address without its brackets. */
   readonly host: string;
   readonly port: number;
 }
 
 /** The host and the port of a URL. */
-export function placeOf({ hostname, port, protocol }: URL): Place {
+export function placeOf({ hostname, port, protocol }: URL): HostPort {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   return { host, port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port) };
 }

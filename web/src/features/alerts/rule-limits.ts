@@ -4,7 +4,7 @@ import { valueText } from "../../components/number-text.ts";
 import type { PlotLimits } from "../data/plot-limits.ts";
 import { comparisonText, hasOrder } from "./condition-kinds.ts";
 
-/** The lines of a condition in a chart; `name` is that of its rule. */
+/** The lines of a condition in a chart; `name` is the rule's. */
 export function linesOf({ is, than, clear_at }: ValueCondition, name: string): PlotLimits["lines"] {
   const label = `${name === "" ? "fires when it " : `${name}: `}${comparisonText({ is, than })}`;
   const ends = clear_at === undefined || !hasOrder(is) ? null : clear_at;

@@ -23,7 +23,7 @@ export function isChartRangeName(word: string): word is ChartRangeName {
   return Object.hasOwn(chartRanges, word);
 }
 
-/** Whether a duration is that of a range. */
+/** Whether a range has this duration. */
 export function isChartDuration(text: string): boolean {
   return durationChoices.some(({ value }) => value === text);
 }

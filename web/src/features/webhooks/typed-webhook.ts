@@ -36,7 +36,7 @@ export function readNewWebhook(typed: TypedWebhook) {
   return readBody<TypedWebhook, typeof WebhookInput>(WebhookInput, body, webhookField);
 }
 
-/** The body of a change, or what is wrong in its fields; what is empty is removed, and a URL that is the same left out. */
+/** The body of a change, or what is wrong in its fields; empty members are removed, an unchanged URL is left out. */
 export function readWebhookPatch(typed: TypedWebhook, before: Pick<Webhook, "url">) {
   const { name, url, events, devices, labels } = typed;
   const body = {
