@@ -7,23 +7,13 @@ process.env.DEVMESH_TEST_RUN = randomBytes(4).toString("hex");
 /** As of `npm start`: a program that a test starts takes a quarter less of the processor. */
 process.env.NODE_COMPILE_CACHE ??= join(homedir(), ".cache/devmesh/compiled");
 
-function swc({ tsx }) {
-  const parser = { syntax: "typescript", tsx };
-  const transform = { react: { runtime: "automatic" } };
-  return ["@swc/jest", { jsc: { parser, transform, target: "es2024" }, module: { type: "es6" } }];
-}
-
-/** One jest set-up for every package: ESM TypeScript through swc, one result file for the closing count. */
+/** One jest set-up for every package, one result file for the closing count. */
 export default {
-  testEnvironment: "node",
-  extensionsToTreatAsEsm: [".ts", ".tsx"],
-  transform: { "^.+\\.ts$": swc({ tsx: false }), "^.+\\.tsx$": swc({ tsx: true }) },
-  // Components are tested without styles.
-  moduleNameMapper: {
-    "\\.css$": resolve(import.meta.dirname, "web/test/no-styles.cjs"),
-    // One file in place of one module for each icon.
-    "^lucide-react$": resolve(import.meta.dirname, "node_modules/lucide-react/dist/cjs/lucide-react.js"),
-  },
+  // Files share the modules of one process, which Node evaluates: no copies for each file (docs/testing.md).
+  runtime: resolve(import.meta.dirname, "tools/testkit/src/jest/runtime.ts"),
+  testEnvironment: resolve(import.meta.dirname, "tools/testkit/src/jest/environment.ts"),
+  transform: {},
+  injectGlobals: false,
   testMatch: ["<rootDir>/**/*.test.{ts,tsx}"],
   // Above what a test waits for one thing, which says more when it fails (tools/testkit/src/eventually.ts).
   testTimeout: 180_000,

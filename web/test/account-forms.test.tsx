@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { readFile } from "node:fs/promises";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";

@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import type { Board } from "@devmesh/contracts/model/board";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { screen, waitFor } from "@testing-library/react";

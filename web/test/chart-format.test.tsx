@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { describe, expect, jest, test } from "@jest/globals";
 import { screen } from "@testing-library/react";
 import { ChartControls } from "../src/features/data/chart-controls.tsx";

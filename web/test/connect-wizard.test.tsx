@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 import { describe, expect, test } from "@jest/globals";
 import { screen, waitFor } from "@testing-library/react";

@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { screen } from "@testing-library/react";
 import { DataTab } from "../src/features/data/data-tab.tsx";

@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { screen, waitFor, within } from "@testing-library/react";

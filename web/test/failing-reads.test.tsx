@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { expect, test } from "@jest/globals";
 import { screen } from "@testing-library/react";
 import { useApi } from "../src/api/api-context.tsx";

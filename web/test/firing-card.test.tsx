@@ -1,5 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
-
 import { Alert, type AlertSummary } from "@devmesh/contracts/model/alert";
 import { AlertRule } from "@devmesh/contracts/model/rule";
 import { describe, expect, test } from "@jest/globals";

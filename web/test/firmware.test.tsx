@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { createHash } from "node:crypto";
 import type { Firmware } from "@devmesh/contracts/model/firmware";
 import { describe, expect, test } from "@jest/globals";

@@ -1,5 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
-
 import type { UnknownDevice } from "@devmesh/contracts/model/diagnostics";
 import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";

@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { beforeEach, expect, test } from "@jest/globals";
 import { screen, waitFor } from "@testing-library/react";
 import { Palette } from "../src/app/palette.tsx";

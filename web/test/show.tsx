@@ -1,7 +1,7 @@
-import { beforeAll } from "@jest/globals";
+import { afterEach, beforeAll } from "@jest/globals";
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { configure, render } from "@testing-library/react";
+import { cleanup, configure, render } from "@testing-library/react";
 import { type UserEvent, userEvent } from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { createApiClient } from "../src/api/api-client.ts";
@@ -13,6 +13,9 @@ import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
 
 // Updates come from a server at any time, so tests wait for their results on the page.
 beforeAll(() => void Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: false }));
+
+// The library does so itself only where the functions of jest are globals.
+afterEach(cleanup);
 
 // A busy machine takes long for a page.
 configure({ asyncUtilTimeout: 30_000 });

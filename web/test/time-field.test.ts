@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { expect, test } from "@jest/globals";
 import { chooseLocale } from "../src/components/locale.ts";
 import { timeFieldFault, timeFieldText, timeInField } from "../src/components/time-field.tsx";

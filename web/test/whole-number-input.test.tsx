@@ -1,4 +1,3 @@
-/** @jest-environment jest-fixed-jsdom */
 import { afterEach, expect, test } from "@jest/globals";
 import { screen } from "@testing-library/react";
 import { chooseLocale } from "../src/components/locale.ts";
