@@ -9,6 +9,8 @@ interface Schema {
   readonly $ref?: string;
   readonly description?: string;
   readonly type?: string;
+  readonly format?: string;
+  readonly maximum?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
@@ -206,6 +208,40 @@ describe("generators of clients", () => {
     // Go's generator has a constructor NewX of each type X; files of types differ in more than case.
     const made = Object.keys(schemas).flatMap((name) => [name, `New${name}`].map((one) => one.toLowerCase()));
     expect(made.filter((name, place) => made.indexOf(name) !== place)).toEqual([]);
+  });
+
+  test("find one schema in all successes of an operation, unless it is any value", () => {
+    for (const { operationId, responses } of operations) {
+      const successes = Object.entries(responses).filter(([status]) => status.startsWith("2"));
+      const [first, ...others] = successes.map(
+        ([, body]) => bodyAt(body).content?.["application/json"]?.schema,
+      );
+      if (operationId.startsWith("call")) expect(schemaAt(first ?? {})).not.toHaveProperty("type");
+      else for (const other of others) expect([operationId, other]).toEqual([operationId, first]);
+    }
+  });
+
+  test("find no pattern with look-around, and no union with a list", () => {
+    const refused: Schema[] = [];
+    JSON.stringify(document, (_, value: Schema & { readonly pattern?: string }) => {
+      const { pattern = "", anyOf = [], oneOf = [] } = value ?? {};
+      const choices = [...anyOf, ...oneOf].filter(({ type }) => type !== "null");
+      if (typeof pattern === "string" && pattern.includes("(?")) refused.push(value);
+      if (choices.length > 1 && choices.some(({ type }) => type === "array")) refused.push(value);
+      return value;
+    });
+    expect(refused).toEqual([]);
+  });
+
+  test("find the width of each number", () => {
+    const narrow: Schema[] = [];
+    JSON.stringify(document, (_, value: Schema) => {
+      const { type, format, maximum = Number.POSITIVE_INFINITY } = value ?? {};
+      const isWide = type === "integer" ? maximum > 2 ** 31 - 1 : type === "number";
+      if (isWide && format !== (type === "integer" ? "int64" : "double")) narrow.push(value);
+      return value;
+    });
+    expect(narrow).toEqual([]);
   });
 
   test("find no word twice in a list", () => {

@@ -326,3 +326,8 @@ export const JobTrial = z
     example: { devices: 200, online: 187, not_found: 0, not_eligible: 0, sample: ["pump-1", "pump-2"] },
   });
 export type JobTrial = z.infer<typeof JobTrial>;
+
+/** The two answers of `POST /jobs`. */
+export const JobOrTrial = z
+  .union([Job, JobTrial])
+  .meta({ id: "JobOrTrial", description: "The job, or with `dry_run` the devices that it would have." });

@@ -26,7 +26,7 @@ import { DeviceDiagnosis, Diagnosis, DiagnosisWord, UnknownDevice } from "../mod
 import { Since } from "../model/duration.ts";
 import { Execution, ExecutionPatch, ExecutionState } from "../model/execution.ts";
 import { FleetSummary } from "../model/fleet.ts";
-import { checkNewJob, Job, JobInput, JobPatch, JobState, JobTrial } from "../model/job.ts";
+import { checkNewJob, Job, JobInput, JobOrTrial, JobPatch, JobState, JobTrial } from "../model/job.ts";
 import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
@@ -387,10 +387,11 @@ An entry that happens again meanwhile is at the beginning again.`,
     }),
     body: { schema: JobInput, optional: false, membersOnce: true, checkBesides: checkNewJob },
     answers: {
-      200: { description: "With `dry_run`: what it would do.", json: JobTrial },
+      200: { description: "With `dry_run`: what it would do.", json: JobTrial, describedAs: JobOrTrial },
       201: {
         description: "The job.",
         json: Job,
+        describedAs: JobOrTrial,
         headers: { Location: "Where the job is read." },
       },
     },

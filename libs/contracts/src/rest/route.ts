@@ -10,6 +10,8 @@ import type { Dependency } from "../topology.ts";
 export interface Answer {
   readonly description: string;
   readonly json?: z.ZodType;
+  /** In its place in the OpenAPI document: generators read each success of an operation as its first one. */
+  readonly describedAs?: z.ZodType;
   /** Other media types the caller may ask for with `Accept`, by media type. */
   readonly other?: Readonly<Record<string, z.ZodType>>;
   readonly headers?: Readonly<Record<string, string>>;

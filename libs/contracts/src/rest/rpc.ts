@@ -36,11 +36,7 @@ export const waitingRpcQuery = (longest: string) =>
 /** The parameters of a device call: an object or an array, passed on as they are. */
 export const RpcParams = z.custom<Json>(isCallParams, callParamsRule).meta({
   id: "RpcParams",
-  description: "The parameters of the function, passed on as they are.",
-  oneOf: [
-    { type: "object", additionalProperties: true },
-    { type: "array", items: {} },
-  ],
+  description: "The parameters of the function, an object or an array, passed on as they are.",
   example: { pin: 2, on: true },
 });
 

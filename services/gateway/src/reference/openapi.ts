@@ -67,13 +67,17 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
   };
   const described = createDocument(document, {
     // Any JSON value is the empty schema.
-    allowEmptySchema: { custom: true },
+    allowEmptySchema: { custom: true, union: true },
     // Answers may gain members within v2, which clients must accept.
     override({ zodSchema: { _zod }, jsonSchema, io }) {
       if (io === "output" && _zod.def.type === "object" && _zod.def.catchall === undefined) {
         delete jsonSchema.additionalProperties;
       }
       joinTexts(jsonSchema);
+      leaveOpen(jsonSchema);
+      nameWidth(jsonSchema);
+      // Go and other languages have no look-around, with which a client fails at each such text.
+      if (jsonSchema.pattern?.includes("(?")) delete jsonSchema.pattern;
       // A parameter is checked as a text, but described as what it means.
       if (jsonSchema.type === "integer" || jsonSchema.type === "boolean") delete jsonSchema.pattern;
     },
@@ -89,6 +93,19 @@ function joinTexts(schema: z.core.JSONSchema.BaseSchema): void {
   schema.type = "string";
   const patterns = members.map(({ pattern, enum: words }) => pattern ?? (words && `^(${words.join("|")})$`));
   if (patterns.every((one) => one !== undefined)) schema.pattern = patterns.join("|");
+}
+
+/** A union with a list is any value: generators name its class `List<Double>`, which no language takes. */
+function leaveOpen(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.anyOf?.some(({ type }) => type === "array") && schema.anyOf.every(({ type }) => type !== "null"))
+    delete schema.anyOf;
+}
+
+/** Without a format some generators read numbers of 32 bits, into which no Unix milliseconds fit. */
+function nameWidth(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.type === "number") schema.format = "double";
+  if (schema.type === "integer" && (schema.maximum ?? Number.POSITIVE_INFINITY) > 0x7fff_ffff)
+    schema.format = "int64";
 }
 
 /** Beside a reference only a description stays: other keywords are leftovers of the schema that is referred to. */
@@ -174,9 +191,9 @@ const rateHeaders = {
 
 function describeAnswers(route: RouteDeclaration): Responses {
   const answers: Responses = {};
-  for (const [status, { description, json, other, headers }] of Object.entries(route.answers)) {
+  for (const [status, { description, json, describedAs, other, headers }] of Object.entries(route.answers)) {
     const content: Record<string, ReturnType<typeof describeMedia>> = {};
-    if (json !== undefined) content["application/json"] = describeMedia(json);
+    if (json !== undefined) content["application/json"] = describeMedia(json, describedAs);
     for (const [type, schema] of Object.entries(other ?? {})) content[type] = describeMedia(schema);
     answers[status] = {
       description,
@@ -188,7 +205,8 @@ function describeAnswers(route: RouteDeclaration): Responses {
 }
 
 /** A body by its schema; a list gets the example of its items, others have that of their schema. */
-function describeMedia(schema: z.ZodType) {
+function describeMedia(schema: z.ZodType, describedAs?: z.ZodType) {
+  if (describedAs !== undefined) return { schema: describedAs, example: schema.meta()?.example };
   if (!(schema instanceof z.ZodArray)) return { schema };
   const item = (schema.element as z.ZodType).meta()?.example;
   return item === undefined ? { schema } : { schema, example: [item] };
