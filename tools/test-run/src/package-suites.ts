@@ -45,7 +45,7 @@ interface Package {
 
 /**
  * Files of tests that only `--all` runs: they take minutes, need MongoDB, a cluster or containers, kill parts again and
- * again, or check a copy of the whole repository. `attack` has all views of the dashboard, too.
+ * again, check a copy of the whole repository, or compile in other languages. `attack` has all views of the dashboard, too.
  */
 export const slow = [
   "attack",
@@ -57,6 +57,7 @@ export const slow = [
   "dashboard-pages",
   "durability",
   "full-disk",
+  "generated-clients",
   "interrupted-updates",
   "killed-parts",
   "kills",
