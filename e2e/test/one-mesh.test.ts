@@ -14,6 +14,7 @@ import { specTables } from "./one-mesh/spec-tables.suite.ts";
 import { topicIsolation } from "./one-mesh/topic-isolation.suite.ts";
 import { updates } from "./one-mesh/updates.suite.ts";
 import { waitingCalls } from "./one-mesh/waiting-calls.suite.ts";
+import { webhookLoops } from "./one-mesh/webhook-loops.suite.ts";
 
 /*
  * Suites that make their devices share a mesh, whose start takes seconds. They run one after the
@@ -37,6 +38,7 @@ const suites = [
   diagnostics,
   rpc,
   waitingCalls,
+  webhookLoops,
   firmware,
   jobs,
   updates,

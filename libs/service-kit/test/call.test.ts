@@ -14,6 +14,7 @@ describe("a call", () => {
   let serving: Bus;
   let calling: Bus;
   let served: Served;
+  const flags: unknown[] = [];
 
   beforeAll(async () => {
     buses = await startBuses();
@@ -24,6 +25,8 @@ describe("a call", () => {
       greeter,
       greetings({
         relay: async ({ ms }, context) => {
+          flags.push(context.fromWebhook);
+          if (ms === 5) await createClient(serving, everyMethod).relay({ ms: 6 }, context);
           if (ms === 1) throw new Error("secret detail");
           if (ms === 2) return { remainingMs: "not a number" } as never;
           if (ms === 3) throw "a string";
@@ -159,6 +162,15 @@ describe("a call", () => {
     const context = createCallContext({ timeoutMs: 30_000, trace, requestId: "r-1" });
     const answer = await createClient(calling, everyMethod).relay({ ms: 0 }, context);
     expect(answer).toMatchObject({ traceId: trace.traceId, requestId: "r-1" });
+  });
+
+  test("hands on whether a receiver of webhooks caused it, also to calls that it leads to", async () => {
+    const { relay } = createClient(calling, everyMethod);
+    for (const fromWebhook of [true, false]) {
+      flags.length = 0;
+      await relay({ ms: 5 }, createCallContext({ timeoutMs: 30_000, fromWebhook }));
+      expect(flags).toEqual([fromWebhook || undefined, fromWebhook || undefined]);
+    }
   });
 
   test("is counted by its method, errors too", () => {

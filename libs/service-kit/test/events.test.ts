@@ -9,7 +9,7 @@ import { natsConnection } from "../src/connection/nats-connection.ts";
 import { streamManager } from "../src/connection/streams.ts";
 import { createPublisher, type Publisher } from "../src/events/publisher.ts";
 import { type ReceivedEvent, subscribe } from "../src/events/subscription.ts";
-import { createCallContext } from "../src/rpc/context.ts";
+import { createCallContext, fromWebhookHeader } from "../src/rpc/context.ts";
 
 const visits = defineEvents({
   service: "greeter",
@@ -58,6 +58,36 @@ describe("events", () => {
     const event = await heard.promise;
     expect(event).toMatchObject({ name: "arrived", key: "bob", trace: { traceId: call.trace.traceId } });
     expect(event.trace.spanId).not.toBe(call.trace.spanId);
+  });
+
+  test("say in a header that a receiver of webhooks caused them, by the call or an option", async () => {
+    const bus = await buses.connect("listener");
+    const seen: [string, string | undefined][] = [];
+    const subscription = bus[natsConnection].subscribe("event.greeter.*.*", {
+      callback: (_, { subject, headers }) =>
+        void seen.push([
+          subject.slice("event.greeter.".length),
+          headers?.get(fromWebhookHeader) || undefined,
+        ]),
+    });
+    await bus.flush();
+    const call = createCallContext({ timeoutMs: 30_000, fromWebhook: true });
+    await publisher.arrived({ id: "a", at: 1 }, { call });
+    await publisher.arrived({ id: "b", at: 1 }, { fromWebhook: true });
+    await publisher.arrived({ id: "c", at: 1 }, { call: createCallContext({ timeoutMs: 30_000 }) });
+    publisher.passed({ id: "d" }, { call });
+    publisher.passed({ id: "e" }, { fromWebhook: true });
+    publisher.passed({ id: "f" });
+    await eventually(() => seen.length === 6);
+    subscription.unsubscribe();
+    expect(seen).toEqual([
+      ["arrived.a", "1"],
+      ["arrived.b", "1"],
+      ["arrived.c", undefined],
+      ["passed.d", "1"],
+      ["passed.e", "1"],
+      ["passed.f", undefined],
+    ]);
   });
 
   test("are stored when the publication resolves, once for one id", async () => {

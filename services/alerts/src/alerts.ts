@@ -36,7 +36,7 @@ export interface AlertsOptions extends Omit<TrialOptions, "readBlind"> {
   readonly webhooks: Pick<Client<typeof webhooks>, "readWebhook">;
   readonly send: SendToChannel;
   /** Is given each alert that was acknowledged or noted on. */
-  readonly onChanged: (alert: StoredAlert) => void;
+  readonly onChanged: (alert: StoredAlert, call: CallContext) => void;
   readonly newId: () => string;
 }
 
@@ -169,7 +169,7 @@ export function createAlerts(options: AlertsOptions): Implementation<typeof aler
           if (error instanceof StaleChange) continue;
           throw error;
         }
-        onChanged(after);
+        onChanged(after, ctx);
         return describeAlert(after);
       }
     },

@@ -7,6 +7,7 @@ import { metricsOn } from "@devmesh/service-kit/metrics";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { createProducer } from "@devmesh/service-kit/queue/producer";
 import { repeat } from "@devmesh/service-kit/retry";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
@@ -61,9 +62,10 @@ export const startAlerts: StartService<typeof mesh.alerts, AlertsEnv> = async (p
     () => evaluation.open,
   );
 
-  function publish(alert: StoredAlert): void {
+  function publish(alert: StoredAlert, call?: CallContext): void {
     const { device_id: id } = alert;
-    publisher.alert_changed({ id, timestamp: clock.now().toISOString(), alert: describeAlert(alert) });
+    const timestamp = clock.now().toISOString();
+    publisher.alert_changed({ id, timestamp, alert: describeAlert(alert) }, { call });
   }
 
   /** From when on devices have had time to connect again. */

@@ -22,6 +22,8 @@ export interface PendingDeletion extends Lease {
   readonly step: DeletionStep;
   /** Id of the event `deleted`: a crash may have it published twice. */
   readonly event_id: string;
+  /** A receiver of webhooks deleted it: webhooks get no event of it. */
+  readonly from_webhook?: true;
   /** MQTT client ids that it logged in with, as far as known. */
   readonly client_ids: readonly string[];
 }

@@ -32,7 +32,7 @@ export async function holdAll({ store, events, clock, signal }: HoldOptions): Pr
         { store, events, clock },
         id,
         "by_request",
-        signal,
+        { signal },
         ({ state, job_id }) => state === "queued" && job_id === null,
       );
     const last = page.at(-1);

@@ -5,6 +5,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage, pageById } from "@devmesh/service-kit/rpc/page";
 import { cancelOfDevice } from "./executions/cancel-of-device.ts";
@@ -51,7 +52,7 @@ export interface JobsOptions {
   readonly devices: Pick<Client<typeof devices>, "readPresence" | "readPresences" | "selectDevices">;
   readonly events: ExecutionEvents;
   /** Is given each job that was created or changed. */
-  readonly jobChanged: (job: StoredJob) => void;
+  readonly jobChanged: (job: StoredJob, call: CallContext) => void;
   readonly newId: () => string;
   readonly clock: Clock;
 }
@@ -104,6 +105,7 @@ export function createJobs(
         created_by,
         created_at: now,
         expires_at: now + wait_ms,
+        ...markOf(ctx),
       };
       const { ofDevice: most, ofPublicKey } = waitingCalls;
       const mostOfKind = created_by.kind === "public_key" ? ofPublicKey : most;
@@ -134,7 +136,8 @@ export function createJobs(
     async cancelExecution({ id, force }, ctx) {
       const arrivedMs = clock.monotonicMs();
       for (;;) {
-        const { execution } = (await store.find(id, ctx.signal)) ?? ctx.fail("execution_not_found");
+        const found = (await store.find(id, ctx.signal)) ?? ctx.fail("execution_not_found");
+        const execution = { ...found.execution, ...markOf(ctx) };
         const at = clock.now().getTime();
         if (execution.state === "sent" && !force) {
           const isLate = clock.monotonicMs() - arrivedMs >= undecidedMs;
@@ -187,10 +190,11 @@ export function createJobs(
           return ctx.fail("job_invalid", [{ pointer: "/action/via", detail }]);
         }
       }
-      const job = createStoredJob(asked, { id: newId(), at: clock.now().getTime(), by });
+      const created = createStoredJob(asked, { id: newId(), at: clock.now().getTime(), by });
+      const job = { ...created, ...markOf(ctx) };
       const { open, continuous } = jobLimits;
       if (!(await store.insertJob(job, { open, continuous }, ctx.signal))) return ctx.fail("too_many_jobs");
-      jobChanged(job);
+      jobChanged(job, ctx);
       return describeJob(job);
     },
 
@@ -210,7 +214,7 @@ export function createJobs(
       const at = clock.now().getTime();
       const changed = await changeJob(store, id, patch, { at, by }, ctx.signal);
       if (typeof changed === "string") return ctx.fail(changed);
-      jobChanged(changed);
+      jobChanged(changed, ctx);
       return describeJob(changed);
     },
 
@@ -229,7 +233,7 @@ export function createJobs(
     },
 
     async dropDevice({ device_id }, ctx) {
-      await cancelOfDevice(options, device_id, "device_deleted", ctx.signal);
+      await cancelOfDevice(options, device_id, "device_deleted", ctx);
       await store.unlist(device_id, ctx.signal);
       return {};
     },
@@ -245,6 +249,9 @@ export function createJobs(
 function isUndecided({ stage, sent_at }: StoredExecution, at: number): boolean {
   return (stage === null || stage === "preparing") && at - (sent_at ?? 0) < undecidedMs;
 }
+
+/** The mark of what a receiver of webhooks makes or ends. */
+const markOf = ({ fromWebhook }: CallContext) => fromWebhook && { from_webhook: fromWebhook };
 
 /** A public key reads what public keys of its device created. */
 function mayRead(principal: Principal, { execution, listed }: FoundExecution): boolean {

@@ -6,6 +6,7 @@ import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/
 import { createLeadership } from "@devmesh/service-kit/leadership";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { repeat } from "@devmesh/service-kit/retry";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
@@ -227,8 +228,8 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
       await Promise.all([store.correctJobCounts(life.signal), firmwareStore.correctCounts(life.signal)]);
   }
 
-  function jobChanged(job: StoredJob): void {
-    changes.changed(job, { isUrgent: true });
+  function jobChanged(job: StoredJob, call: CallContext): void {
+    changes.changed(job, { isUrgent: true, call });
     // Where this replica leads, it acts on it at once.
     if (open.get(job.id) !== undefined) open.set(job);
   }

@@ -52,9 +52,13 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
   const describe = async (webhook: StoredWebhook): Promise<Webhook> =>
     await describeWebhook(webhook, outbox, await consumers());
 
-  async function changed(id: string, change: "created" | "updated" | "deleted"): Promise<void> {
+  async function changed(
+    id: string,
+    change: "created" | "updated" | "deleted",
+    call: CallContext,
+  ): Promise<void> {
     onChanged();
-    await publisher.webhook_changed({ id, timestamp: clock.now().toISOString(), change });
+    await publisher.webhook_changed({ id, timestamp: clock.now().toISOString(), change }, { call });
   }
 
   return {
@@ -90,7 +94,7 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
         return ctx.fail("too_many_webhooks");
       // Without its consumer a later round makes it, and begins with a gap.
       await upkeep.begin(webhook);
-      await changed(webhook.id, "created");
+      await changed(webhook.id, "created", ctx);
       return { ...(await describe(webhook)), secret: secrets.secretOf(webhook) };
     },
 
@@ -130,7 +134,7 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
       );
       if (webhook === null) return ctx.fail("webhook_not_found");
       await (begins ? upkeep.begin(webhook) : upkeep.change(webhook));
-      await changed(id, "updated");
+      await changed(id, "updated", ctx);
       return await describe(webhook);
     },
 
@@ -139,7 +143,7 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
       // After a crash here a later round removes what has no row.
       await outbox.remove(id);
       await outbox.purgeLetters({ id });
-      await changed(id, "deleted");
+      await changed(id, "deleted", ctx);
       return {};
     },
 
@@ -162,7 +166,7 @@ export function createWebhooks(options: WebhooksOptions): Implementation<typeof 
         ctx.signal,
       );
       if (webhook === null) return ctx.fail("secret_rotated_recently");
-      await changed(id, "updated");
+      await changed(id, "updated", ctx);
       return { secret: secrets.secretOf(webhook) };
     },
 

@@ -1,5 +1,6 @@
 import { redactUrl } from "@devmesh/contracts/model/webhook";
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type CloudEvent, HTTP } from "cloudevents";
@@ -78,6 +79,21 @@ export function describeDeliveries(storeUrl: () => string | undefined): void {
     expect(receiver.eventsAt(ofName.path)).toMatchObject([
       { type: "devmesh.rpc.out.alarm", data: { celsius: 91 } },
     ]);
+  });
+
+  test("what a receiver of webhooks caused is sent to none", async () => {
+    const { path, id } = await created({ events: ["online", "updated", "rpc.in.*"] });
+    const event = (device: string) => ({ id: device, timestamp: now() });
+    const caused = { fromWebhook: true };
+    await mesh.deviceEvents.online(event("caused"), caused);
+    await mesh.deviceEvents.updated({ ...event("caused"), device: fakeDevice("caused") }, caused);
+    mesh.rpcEvents.rpc_in({ ...event("caused"), func: "Echo" }, caused);
+    await online("other");
+    await eventually(async () => {
+      const { state } = await mesh.client.readWebhook({ id }, call());
+      return state.waiting === 0 && receiver.eventsAt(path).length > 0;
+    });
+    expect(subjectsAt(path)).toEqual(["other"]);
   });
 
   test("labels choose the event of a deleted device by those that it had", async () => {

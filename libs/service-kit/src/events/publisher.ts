@@ -1,11 +1,12 @@
 import type { EventDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { z } from "zod";
 import type { Bus } from "../connection/bus.ts";
 import { natsConnection } from "../connection/nats-connection.ts";
 import { ensureEventsStream, storeMessage } from "../connection/streams.ts";
-import type { CallContext } from "../rpc/context.ts";
+import { type CallContext, fromWebhookHeader } from "../rpc/context.ts";
 import { eventSubject } from "../subjects.ts";
-import { traceFields, traceHeaders } from "../tracing/trace.ts";
+import { type TraceContext, traceFields, traceHeaders } from "../tracing/trace.ts";
 import { messageSpan, recordSpan } from "../tracing/tracer.ts";
 
 /** What may go along with an event. */
@@ -13,7 +14,9 @@ export interface PublishOptions {
   /** A second publication with the same id within two minutes is not stored again. Of acknowledged events alone. */
   readonly dedupeId?: string;
   /** The call that led to the event: its trace is passed on and its deadline bounds the wait. */
-  readonly call?: CallContext;
+  readonly call?: CallContext | undefined;
+  /** Whether a receiver of webhooks caused it, where no call says so. */
+  readonly fromWebhook?: boolean | undefined;
   /** The caller publishes again what `failed`, and logs the end itself. */
   readonly isRetried?: true;
 }
@@ -65,7 +68,7 @@ function publication(
 
   async function store(
     payload: unknown,
-    { dedupeId, call, isRetried }: PublishOptions = {},
+    { dedupeId, call, fromWebhook, isRetried }: PublishOptions = {},
   ): Promise<PublicationOutcome> {
     const encoded = encode(payload, call);
     if (typeof encoded === "string") return encoded;
@@ -73,7 +76,7 @@ function publication(
     try {
       await recordSpan(bus.tracer, span, call?.trace, (trace) =>
         storeMessage(bus, subject, body, {
-          headers: traceHeaders(trace),
+          headers: eventHeaders(trace, fromWebhook ?? call?.fromWebhook),
           dedupeId,
           timeoutMs: call?.deadline.remainingMs(),
         }),
@@ -84,7 +87,7 @@ function publication(
     }
   }
 
-  function send(payload: unknown, { call }: PublishOptions = {}): PublicationOutcome {
+  function send(payload: unknown, { call, fromWebhook }: PublishOptions = {}): PublicationOutcome {
     if (!bus.connected) return ended("disconnected");
     if (congestion.isCongested()) return ended("congested");
     const encoded = encode(payload, call);
@@ -93,7 +96,13 @@ function publication(
     try {
       const sending = call === undefined ? undefined : bus.tracer?.startSpan(span, call.trace);
       const trace = sending?.trace ?? call?.trace;
-      bus[natsConnection].publish(subject, body, trace === undefined ? {} : { headers: traceHeaders(trace) });
+      const isFlagged = fromWebhook ?? call?.fromWebhook ?? false;
+      const hasHeaders = trace !== undefined || isFlagged;
+      bus[natsConnection].publish(
+        subject,
+        body,
+        hasHeaders ? { headers: eventHeaders(trace, isFlagged) } : {},
+      );
       sending?.end();
       congestion.add(body.length);
       return ended("ok");
@@ -127,6 +136,12 @@ function publication(
   }
 
   return declaration.live || declaration.unacknowledged ? send : store;
+}
+
+function eventHeaders(trace: TraceContext | undefined, fromWebhook: boolean | undefined): MsgHdrs {
+  const wire = trace === undefined ? headers() : traceHeaders(trace);
+  if (fromWebhook) wire.set(fromWebhookHeader, "1");
+  return wire;
 }
 
 /** The most that unacknowledged events may wait for a slow connection, in bytes; what comes then is dropped. */

@@ -7,7 +7,7 @@ import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "../err
 import { methodSubject, pingOf } from "../subjects.ts";
 import { requestIdHeader, type TraceContext, traceHeaders } from "../tracing/trace.ts";
 import { callSpan, recordSpan } from "../tracing/tracer.ts";
-import { type CallContext, graceMs, type MethodName, timeoutHeader } from "./context.ts";
+import { type CallContext, fromWebhookHeader, graceMs, type MethodName, timeoutHeader } from "./context.ts";
 import type { Client } from "./implementation.ts";
 
 /** Waits before a call is sent again after `unavailable`, in milliseconds; each is jittered by half. */
@@ -191,6 +191,7 @@ function callHeaders(call: CallContext, timeoutMs: number, trace: TraceContext) 
   const wire = traceHeaders(trace);
   wire.set(timeoutHeader, String(timeoutMs));
   if (call.requestId !== undefined) wire.set(requestIdHeader, call.requestId);
+  if (call.fromWebhook) wire.set(fromWebhookHeader, "1");
   return wire;
 }
 

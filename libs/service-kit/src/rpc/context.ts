@@ -8,6 +8,9 @@ import { startTrace, type TraceContext } from "../tracing/trace.ts";
 /** Header with the milliseconds a callee has left: relative, since the clocks of two machines differ. */
 export const timeoutHeader = "Mesh-Timeout-Ms";
 
+/** Header of calls and events that a receiver of webhooks caused. */
+export const fromWebhookHeader = "Mesh-From-Webhook";
+
 /** How much longer a caller waits than it gives the callee, so that the callee's own error arrives first. */
 export const graceMs = 50;
 
@@ -45,6 +48,8 @@ export interface CallContext {
   readonly trace: TraceContext;
   /** The id an HTTP answer carries as `X-Request-Id`; for logs. */
   readonly requestId?: string;
+  /** A receiver of webhooks made the call: webhooks get no event of what it changes, so that no loop begins (ADR 39). */
+  readonly fromWebhook?: true;
 }
 
 /** Names of a contract's methods. */
@@ -81,6 +86,7 @@ export interface CallContextOptions {
   /** Default: a new trace. */
   readonly trace?: TraceContext;
   readonly requestId?: string;
+  readonly fromWebhook?: boolean | undefined;
   /** Aborts the call from outside, such as an HTTP client that went away. */
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
@@ -88,7 +94,8 @@ export interface CallContextOptions {
 
 /** A new call context. Dispose of it when the work is done (`using call = …`); otherwise it ends at its deadline. */
 export function createCallContext(options: CallContextOptions): OpenCallContext {
-  const { timeoutMs, trace = startTrace(), requestId, signal: outer, clock = systemClock } = options;
+  const { timeoutMs, trace = startTrace(), requestId, fromWebhook, signal: outer } = options;
+  const { clock = systemClock } = options;
   const controller = new AbortController();
   const cancelTimer = clock.schedule(timeoutMs, () => controller.abort(ServiceError.of("deadline_exceeded")));
   const onOuterAbort = () => controller.abort(outer?.reason);
@@ -99,6 +106,7 @@ export function createCallContext(options: CallContextOptions): OpenCallContext 
     signal: controller.signal,
     trace,
     ...(requestId === undefined ? {} : { requestId }),
+    ...(fromWebhook ? { fromWebhook } : {}),
     abort: (reason) => controller.abort(reason),
     [Symbol.dispose]() {
       cancelTimer();

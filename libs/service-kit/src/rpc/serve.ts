@@ -17,6 +17,7 @@ import { callSpan, recordReceived, type SpanDescription } from "../tracing/trace
 import {
   type Context,
   createCallContext,
+  fromWebhookHeader,
   type MethodName,
   type OpenCallContext,
   timeoutHeader,
@@ -73,6 +74,7 @@ interface IncomingCall {
   readonly payload: Uint8Array;
   readonly timeout: string | undefined;
   readonly requestId: string | undefined;
+  readonly fromWebhook: boolean;
   readonly trace: TraceContext;
 }
 
@@ -132,6 +134,7 @@ async function answer(server: Server, method: ServedMethod, msg: Msg): Promise<v
         payload: msg.data,
         timeout: headerOf(msg, timeoutHeader),
         requestId: headerOf(msg, requestIdHeader),
+        fromWebhook: headerOf(msg, fromWebhookHeader) !== undefined,
         trace,
       }),
     );
@@ -234,10 +237,15 @@ function levelOf({ code, reason }: ServiceError, { errors }: MethodDeclaration):
 /** The innermost part of a call: parse, run within the deadline, check, encode. Throws `ServiceError` only. */
 async function run(server: Server, method: ServedMethod, call: IncomingCall): Promise<string> {
   const { declaration, handler } = method;
-  const { trace, requestId } = call;
+  const { trace, requestId, fromWebhook } = call;
   const timeoutMs = parseTimeout(call.timeout, declaration.deadlineMs);
   const input = parseInput(declaration, call.payload);
-  const scope = createCallContext({ timeoutMs, trace, ...(requestId === undefined ? {} : { requestId }) });
+  const scope = createCallContext({
+    timeoutMs,
+    trace,
+    fromWebhook,
+    ...(requestId === undefined ? {} : { requestId }),
+  });
   server.open.add(scope);
   try {
     const output = await untilAborted(scope.signal, () =>
@@ -304,12 +312,13 @@ function methodContext(
   serviceLog: Logger,
 ): Context<ContractDeclaration, string> {
   let log: Logger | undefined;
-  const { deadline, signal, trace, requestId } = scope;
+  const { deadline, signal, trace, requestId, fromWebhook } = scope;
   return {
     deadline,
     signal,
     trace,
     ...(requestId === undefined ? {} : { requestId }),
+    ...(fromWebhook && { fromWebhook }),
     get log() {
       log ??= serviceLog.child({
         method: name,

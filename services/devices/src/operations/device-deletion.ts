@@ -101,8 +101,10 @@ export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDele
   async function takeStep(
     id: string,
     operation: PendingDeletion,
-    call: CallContext,
+    given: CallContext,
   ): Promise<PendingDeletion | null> {
+    // The call of a later attempt is one of this service.
+    const call = operation.from_webhook ? { ...given, fromWebhook: true as const } : given;
     const lease = keepLease(clock, () =>
       store.replaceOperation(id, operation.token, { ...operation, ...renewedLease(clock) }, call.signal),
     );
@@ -136,6 +138,7 @@ export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDele
         step: "revoke",
         event_id: randomUUID(),
         client_ids: [],
+        ...(call.fromWebhook && { from_webhook: true }),
         ...newLease(clock),
       };
       if (!(await store.beginOperation(id, [null, "rotating"], operation, call.signal))) return false;

@@ -146,7 +146,9 @@ export class Exchange {
 
   #open(timeoutMs: number): OpenCallContext {
     const { clock } = this.#options;
-    const call = createCallContext({ timeoutMs, trace: this.trace, requestId: this.requestId, clock });
+    const { trace, requestId } = this;
+    const fromWebhook = this.request.headers["webhook-id"] !== undefined;
+    const call = createCallContext({ timeoutMs, trace, requestId, fromWebhook, clock });
     if (this.#aborted !== undefined) call.abort(this.#aborted.reason);
     return call;
   }

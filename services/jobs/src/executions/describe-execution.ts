@@ -11,6 +11,7 @@ export function describeExecution(stored: StoredExecution): Execution {
     place: _____,
     ticket: ______,
     update: _______,
+    from_webhook: ________,
     ...shown
   } = stored;
   return {

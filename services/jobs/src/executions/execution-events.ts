@@ -42,11 +42,12 @@ export function createExecutionEvents({
       const nowMs = clock.monotonicMs();
       if (execution.job_id !== null && budget.tokens("all", nowMs) <= leftForCalls) return;
       if (!budget.tryTake("all", nowMs)) return;
-      publisher.execution_changed({
-        id: execution.device_id,
-        timestamp: clock.now().toISOString(),
-        execution: describeExecution(execution),
-      });
+      const { device_id: id, from_webhook: fromWebhook } = execution;
+      const timestamp = clock.now().toISOString();
+      publisher.execution_changed(
+        { id, timestamp, execution: describeExecution(execution) },
+        { fromWebhook },
+      );
     },
     due: (deviceIds) => void publisher.due({ device_ids: [...deviceIds] }),
   };

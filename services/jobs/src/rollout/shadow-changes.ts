@@ -56,8 +56,8 @@ export function createShadowChanges(options: ShadowChangesOptions) {
   const awaiting = () => jobs().filter(({ counts }) => counts.sent > 0);
 
   async function patch(execution: StoredExecution, action: ShadowAction): Promise<ExecutionEvent> {
-    using call = createCallContext({ timeoutMs: patchMs, signal, clock });
-    const { device_id: id } = execution;
+    const { device_id: id, from_webhook: fromWebhook } = execution;
+    using call = createCallContext({ timeoutMs: patchMs, signal, fromWebhook, clock });
     const principal = { kind: "master" } as const;
     // What zod gives of a patch is JSON.
     const { labels, ...shadow } = action.patch as JsonObject;

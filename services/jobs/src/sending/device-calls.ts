@@ -21,6 +21,7 @@ export type DeviceCalls = (
   method: string,
   params?: Json,
   timeoutMs?: number,
+  fromWebhook?: boolean,
 ) => Promise<CallAnswer>;
 
 export interface DeviceCallsOptions {
@@ -32,8 +33,8 @@ export interface DeviceCallsOptions {
 }
 
 export function createDeviceCalls({ bridge, quiet, clock, signal }: DeviceCallsOptions): DeviceCalls {
-  return async (device_id, method, params, timeout_ms = answerMs) => {
-    using context = createCallContext({ timeoutMs: timeout_ms + travelMs, signal, clock });
+  return async (device_id, method, params, timeout_ms = answerMs, fromWebhook = false) => {
+    using context = createCallContext({ timeoutMs: timeout_ms + travelMs, signal, fromWebhook, clock });
     const given = params === undefined ? {} : { params };
     try {
       return await bridge.attemptCall(

@@ -228,7 +228,7 @@ export function createCallSender(options: CallSenderOptions): CallSender {
     const connectedMs = connectedAtMs.get(device_id);
     let answer: CallAnswer = { outcome: "undelivered", sent: false };
     if (clock.monotonicMs() - claimedMs < longestClaimMs && mayBegin())
-      answer = await call(device_id, action.func, action.params, action.timeout);
+      answer = await call(device_id, action.func, action.params, action.timeout, execution.from_webhook);
     const { outcome } = answer;
     if (answer.sent && outcome !== "unknown" && connectedMs !== undefined)
       metrics.wakeSeconds.observe((claimedMs - connectedMs) / 1_000);

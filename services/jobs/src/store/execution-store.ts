@@ -49,6 +49,8 @@ export interface StoredExecution
   readonly not_before: number;
   /** Digest of the ticket of the last attempt that had one, also after the end; null for none. */
   readonly ticket: string | null;
+  /** A receiver of webhooks made it, or cancelled it: webhooks get no event of it. */
+  readonly from_webhook?: true;
   /** Of firmware, while it is sent and beyond `preparing`; else null. */
   readonly update: UpdateState | null;
 }

@@ -5,7 +5,7 @@ import type { ExecutionStore, StoredExecution } from "./execution-store.ts";
 import type { StoredJob } from "./job-store.ts";
 
 /** What all executions of a job have in common; none of it changes. */
-type Common = Pick<StoredExecution, "action" | "retry" | "max_attempts" | "created_by">;
+type Common = Pick<StoredExecution, "action" | "retry" | "max_attempts" | "created_by" | "from_webhook">;
 
 /** Jobs whose common part is kept in memory, of 16 KB at most each. */
 const keptJobs = 1_000;
@@ -65,12 +65,13 @@ export function withJobActions(store: ExecutionStore): ExecutionStore {
 }
 
 /** What the executions of a job are created with. */
-export function commonPart({ action, retry, created_by }: StoredJob): Common {
+export function commonPart({ action, retry, created_by, from_webhook }: StoredJob): Common {
   return {
     action,
     retry: { on: retry.on, after_ms: lengthOf(retry.after) },
     max_attempts: retry.attempts,
     created_by,
+    ...(from_webhook && { from_webhook }),
   };
 }
 

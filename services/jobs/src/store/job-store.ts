@@ -44,6 +44,8 @@ export interface StoredJob
   readonly stage_met_at: number | null;
   /** Executions of these states when it last began to run; null until they are counted. */
   readonly counted_from: Readonly<Record<Execution["state"], number>> | null;
+  /** A receiver of webhooks made it: webhooks get no event of it and of its executions. */
+  readonly from_webhook?: true;
   /** Whether its cancelling ends what was sent. */
   readonly force: boolean;
   /** Whether it has ended and no execution of it is queued or sent. */

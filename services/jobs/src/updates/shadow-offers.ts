@@ -32,8 +32,11 @@ interface OtaReport {
 
 /** Firmware in `desired.ota`, which a device fetches by itself when it is awake. */
 export function createShadowOffers({ devices, readDevice, clock, signal }: ShadowOffersOptions) {
-  async function patch(id: string, shadow: JsonObject): Promise<void> {
-    using call = createCallContext({ timeoutMs: patchMs, signal, clock });
+  async function patch(
+    { device_id: id, from_webhook: fromWebhook }: StoredExecution,
+    shadow: JsonObject,
+  ): Promise<void> {
+    using call = createCallContext({ timeoutMs: patchMs, signal, fromWebhook, clock });
     await devices.patchDevice({ id, principal, patch: { shadow } }, call);
   }
 
@@ -42,20 +45,21 @@ export function createShadowOffers({ devices, readDevice, clock, signal }: Shado
     offer(execution: StoredExecution, firmware: StoredFirmware, url: string): Promise<void> {
       const { version, size, sha256, signature } = firmware;
       const ota = { url, version, size, sha256, signature, execution: execution.id };
-      return patch(execution.device_id, { state: { desired: { ota } } });
+      return patch(execution, { state: { desired: { ota } } });
     },
 
     isOffered: async ({ id, device_id }: StoredExecution) => offeredIn(await readDevice(device_id)) === id,
 
     /** Removes the offer of an execution, unless another one has taken its place. */
-    async withdraw({ id, device_id, action }: StoredExecution): Promise<void> {
+    async withdraw(execution: StoredExecution): Promise<void> {
+      const { id, device_id, action } = execution;
       if (action.kind !== "firmware" || action.via !== "shadow") return;
       for (let conflicts = 0; ; conflicts++) {
         try {
           const device = await readDevice(device_id);
           if (offeredIn(device) !== id) return;
           const { version } = device.shadow;
-          return await patch(device_id, { version, state: { desired: { ota: null } } });
+          return await patch(execution, { version, state: { desired: { ota: null } } });
         } catch (error) {
           if (isReason(error, "device_not_found")) return;
           if (!isReason(error, "version_conflict") || conflicts >= mostConflicts) throw error;

@@ -3,6 +3,7 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { EventOutbox, OutboxMessage } from "@devmesh/service-kit/events/event-outbox";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { fromWebhookHeader } from "@devmesh/service-kit/rpc/context";
 import { Semaphore } from "@devmesh/service-kit/semaphore";
 import type { WebhooksMetrics } from "../metrics.ts";
 import type { StoredWebhook, WebhookStore } from "../store/webhook-store.ts";
@@ -127,6 +128,7 @@ export class Deliveries {
       const parsed = WebhookDelivery.safeParse(JSON.parse(new TextDecoder().decode(payload)));
       return parsed.success ? parsed.data : null;
     }
+    if (headers?.get(fromWebhookHeader)) return null;
     const frame = frameOfMessage(subject, payload, headers?.get("Nats-Stream-Source") ?? "");
     if (frame === null || !asksFor(webhook.events, frame.name)) return null;
     if (!(await this.#isOfAskedDevice(webhook, frame, payload))) return null;
