@@ -530,6 +530,25 @@ describe("customers", () => {
     expect(await answer.json()).toEqual({ status: "invited" });
     expect(asked).toEqual([{ email: "ann@example.com", network: "127.0.0.1" }]);
   });
+
+  test.each([
+    "ann+test@example.com",
+    "ann%2Btest@example.com",
+    "++ann+test%40example.com+",
+    "%20ann+test@example.com%20",
+  ])("are invited by an address with a plus as it is typed, %s", async (typed) => {
+    const asked: string[] = [];
+    mesh.fakes.keys.invite = async ({ email }) => {
+      asked.push(email);
+      return {};
+    };
+    expect((await mesh.fetch(`/newcustomer?email=${typed}`, { key: null })).status).toBe(202);
+    expect(asked).toEqual(["ann+test@example.com"]);
+  });
+
+  test("are not invited by an address with a blank within", async () => {
+    expect((await mesh.fetch("/newcustomer?email=ann%20test@example.com", { key: null })).status).toBe(400);
+  });
 });
 
 describe("what is no HTTP request", () => {

@@ -27,6 +27,7 @@ export const registration = defineRoutes({
       "Answers the same for each well-formed address, known or not. The mail holds a confirmation link and the customer's access token. A browser gets a page.",
     auth: null,
     query: z.object({ email: EmailAddress }),
+    withoutBlanks: ["email"],
     answers: {
       202: {
         description: "An invitation is on its way, if the address may get one.",

@@ -80,6 +80,8 @@ interface AnyRoute {
   readonly absent?: Readonly<Record<string, string>>;
   /** Values are strings on the wire. A parameter given twice or unknown is refused; a loose object takes any. */
   readonly query?: z.ZodObject;
+  /** Parameters whose values never have a blank within: a `+` there is itself, as people type it, and no blank. */
+  readonly withoutBlanks?: readonly string[];
   /** Its request headers. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
   readonly body?: BodyDeclaration;

@@ -37,7 +37,7 @@ export function createChecks(
   const isKnown = knownParameters(route);
   return async (exchange) => {
     const { request } = exchange;
-    const parameters = queryOf(request.url);
+    const parameters = queryOf(request.url, route.withoutBlanks);
     await checkCaller(exchange, parameters.access_token);
     if (params !== undefined) exchange.params = checkParams(route, params, exchange.pathParams);
     const violations: Violation[] = [];
@@ -114,9 +114,9 @@ const none: QueryParameters = Object.freeze(Object.create(null));
 
 /**
  * The query of a request target as `application/x-www-form-urlencoded`. Throws `invalid_request` for a parameter given
- * twice or not in UTF-8.
+ * twice or not in UTF-8. A `+` within those `withoutBlanks` is itself.
  */
-export function queryOf(target: string): QueryParameters {
+export function queryOf(target: string, withoutBlanks: readonly string[] = []): QueryParameters {
   const mark = target.indexOf("?");
   const text = mark < 0 ? "" : target.slice(mark + 1);
   if (text === "") return none;
@@ -126,7 +126,8 @@ export function queryOf(target: string): QueryParameters {
     if (pair === "") continue;
     const equals = pair.indexOf("=");
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    const value = decode(equals < 0 ? "" : pair.slice(equals + 1));
+    const given = equals < 0 ? "" : pair.slice(equals + 1);
+    const value = decode(name !== undefined && withoutBlanks.includes(name) ? withPluses(given) : given);
     if (name === undefined) violations.push({ pointer: "/query", detail: "holds a name that is not UTF-8" });
     else if (value === undefined) violations.push({ pointer: queryPointer(name), detail: "must be UTF-8" });
     else if (name in parameters)
@@ -140,6 +141,11 @@ export function queryOf(target: string): QueryParameters {
 /** Pointer to a query parameter in a problem. */
 function queryPointer(name: string): string {
   return `/query${pointerToken(name)}`;
+}
+
+/** A value whose `+` means itself, but around it, where a form sends typed blanks so. */
+function withPluses(text: string): string {
+  return text.replaceAll("+", " ").trim().replaceAll(" ", "%2B");
 }
 
 function decode(text: string): string | undefined {
