@@ -1,5 +1,7 @@
+import { isInternational } from "@devmesh/contracts/model/email-address";
 import { visibleText } from "@devmesh/contracts/model/visible-text";
 import { createTransport, type NodemailerError } from "nodemailer";
+import SmtpConnection from "nodemailer/lib/smtp-connection";
 import { mimeMessageOf } from "./mime-message.ts";
 import type { SmtpServer } from "./smtp-url.ts";
 import { type Mail, MailDelayed, MailRefused, type MailTransport } from "./transport.ts";
@@ -19,7 +21,7 @@ const defaultTimeouts: SmtpTimeouts = { connectMs: 10_000, greetingMs: 10_000, i
 /** Sends mail to an SMTP server, one connection for each: mails are few, and servers close idle connections. */
 export function createSmtpTransport(server: SmtpServer, timeouts = defaultTimeouts): MailTransport {
   const { credentials } = server;
-  const transport = createTransport({
+  const options = {
     host: server.host,
     port: server.port,
     secure: server.implicitTls,
@@ -37,16 +39,48 @@ export function createSmtpTransport(server: SmtpServer, timeouts = defaultTimeou
     socketCloseTimeout: 1_000,
     maxResponseSize: 65_536,
     logger: false,
-  });
+  } as const;
+  const transport = createTransport(options);
   return {
     async send(mail: Mail, signal: AbortSignal) {
       try {
+        const needsUtf8 = [mail.to, mail.from.address].some(isInternational);
+        if (needsUtf8 && !(await offersUtf8(options, signal))) throw withoutUtf8(mail);
         await transport.sendMail({ ...mimeMessageOf(mail), signal });
       } catch (error) {
-        throw failureOf(error, secretsOf(server, mail));
+        throw error instanceof MailRefused || error instanceof MailDelayed
+          ? error
+          : failureOf(error, secretsOf(server, mail));
       }
     },
   };
+}
+
+/** Whether the server takes addresses beyond ASCII. nodemailer would send one to a server that does not, too. */
+async function offersUtf8(options: SmtpConnection.Options, signal: AbortSignal): Promise<boolean> {
+  const connection = new SmtpConnection(options);
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    signal.throwIfAborted();
+    connection.once("error", reject).once("end", () => reject(new Error("Connection closed")));
+    // The last answer before a login is the one to EHLO.
+    connection.connect((error) =>
+      error ? reject(error) : resolve(/^250[ -]SMTPUTF8\b/im.test(String(connection.lastServerResponse))),
+    );
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    connection.on("error", () => undefined).close();
+  }
+}
+
+function withoutUtf8({ to }: Mail): MailRefused | MailDelayed {
+  const lacks = "the mail server does not offer SMTPUTF8 (RFC 6531), which the";
+  return isInternational(to)
+    ? new MailRefused(`${lacks} recipient's address needs: it has letters beyond ASCII before the @`)
+    : new MailDelayed(`${lacks} sender's address needs: set MAIL_FROM to one of ASCII letters`);
 }
 
 /** Without a `cause`: nodemailer's error holds the server's reply, which may repeat password and content. */

@@ -63,6 +63,11 @@ export function mailTransportSuite(name: string, open: () => Promise<Destination
       expect(content.html).toContain("<code>ck_00000000000000000000000000000000</code>");
     });
 
+    test("arrives at an address with letters beyond ASCII", async () => {
+      const { source } = await deliver(exampleMail({ to: "jörg+x@xn--mnchen-3ya.de" }));
+      expect(source).toMatch(/^To: <?jörg\+x@(münchen|xn--mnchen-3ya)\.de>?\r?$/m);
+    });
+
     test("keeps letters beyond ASCII, in headers and both bodies", async () => {
       const { content } = await deliver(
         exampleMail({

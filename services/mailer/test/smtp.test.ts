@@ -127,6 +127,54 @@ describe("an SMTP server that refuses", () => {
   });
 });
 
+describe("an SMTP server without SMTPUTF8", () => {
+  const send = (url: string, mail = exampleMail({ to: "jörg@example.com" })) =>
+    createSmtpTransport(SmtpUrl.parse(url), quick)
+      .send(mail, AbortSignal.timeout(10_000))
+      .then(
+        () => new Error("the mail was taken"),
+        (error: Error) => error,
+      );
+
+  test("is not offered an address beyond ASCII, which is refused for good", async () => {
+    await using sink = await startSmtpSink({ utf8: false });
+    const failure = await send(sink.url);
+    expect(failure).toBeInstanceOf(MailRefused);
+    expect(failure.message).toBe(
+      "the mail server does not offer SMTPUTF8 (RFC 6531), which the recipient's address needs: it has letters beyond ASCII before the @",
+    );
+    expect(sink.attempts).toEqual([]);
+  });
+
+  test("makes the mail wait where the sender is such an address, which is a setting", async () => {
+    await using sink = await startSmtpSink({ utf8: false });
+    const from = { name: "", address: "mésh@example.com" };
+    const failure = await send(sink.url, exampleMail({ from }));
+    expect(failure).toBeInstanceOf(MailDelayed);
+    expect(failure.message).toContain("MAIL_FROM");
+    expect(sink.attempts).toEqual([]);
+  });
+
+  test("is asked again where it is away, hangs or breaks off", async () => {
+    await using silent = await startScriptedServer(() => {});
+    expect(await send(silent.url)).toBeInstanceOf(MailDelayed);
+    await using broken = await startScriptedServer((socket) => socket.end());
+    expect(await send(broken.url)).toBeInstanceOf(MailDelayed);
+    const { url } = broken;
+    await broken[Symbol.asyncDispose]().catch(() => {});
+    expect((await send(url)).message).toContain("ECONNREFUSED");
+  });
+
+  test("that offers it after STARTTLS alone gets the mail", async () => {
+    await using sink = await startSmtpSink({ tls: "starttls" });
+    await createSmtpTransport(SmtpUrl.parse(sink.url)).send(
+      exampleMail({ to: "用户@example.com" }),
+      AbortSignal.timeout(10_000),
+    );
+    expect(sink.mails.map(({ to, encrypted }) => [to, encrypted])).toEqual([[["用户@example.com"], true]]);
+  });
+});
+
 describe("an SMTP server that asks for a login", () => {
   test("gets it, letters that a URL must encode included", async () => {
     await using sink = await startSmtpSink({ login });

@@ -11,10 +11,10 @@ import { customerToken, openMailRoom, refusalOf, testCall } from "./mail-room.ts
 const patient = { connectMs: 10_000, greetingMs: 10_000, idleMs: 10_000 };
 
 /** A broker with `keys`, and an SMTP server with the way to it. */
-async function openOffice(patience = patient) {
+async function openOffice(patience = patient, options: Parameters<typeof startSmtpSink>[0] = {}) {
   const stack = new AsyncDisposableStack();
   const room = stack.use(await openMailRoom());
-  const sink = stack.use(await startSmtpSink());
+  const sink = stack.use(await startSmtpSink(options));
   await room.openKeys();
   const transport = createSmtpTransport(SmtpUrl.parse(sink.url), patience);
   return { room, sink, transport, [Symbol.asyncDispose]: () => stack.disposeAsync() };
@@ -204,6 +204,23 @@ describe("a mail that is refused for good", () => {
     await room.mailer.retryDeadMail({ id }, testCall());
     expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
     await awaitCounts(room, 0, 0);
+  });
+
+  test("because the server takes no address beyond ASCII says so in the dead letters, also about alerts", async () => {
+    await using office = await openOffice(patient, { utf8: false });
+    const { room, sink, transport } = office;
+    await using _mailer = await room.openMailer(transport, { backoffMs: [60_000] });
+    await room.invite("ann", "änn@example.com");
+    await room.alert("bereitschaft-süd@example.com");
+    await room.alert("duty@example.com");
+    await sink.awaitMail(({ to }) => to.includes("duty@example.com"));
+    await awaitCounts(room, 0, 2);
+    const { items } = await room.mailer.listDeadMail({}, testCall());
+    const last_error = expect.stringContaining("does not offer SMTPUTF8");
+    expect(items).toMatchObject([
+      { customer_id: "ann", attempts: 1, last_error },
+      { kind: null, attempts: 1, last_error },
+    ]);
   });
 
   test("because the stored address is none is never offered to the server", async () => {

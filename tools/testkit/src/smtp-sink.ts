@@ -39,6 +39,8 @@ export interface SmtpSinkOptions {
   readonly login?: { readonly user: string; readonly password: string };
   /** TLS from the first byte, or offered by STARTTLS; the certificate is `testCertificate`. */
   readonly tls?: "implicit" | "starttls";
+  /** Whether addresses beyond ASCII are taken (SMTPUTF8); true by default. */
+  readonly utf8?: boolean;
 }
 
 /** A real SMTP server on a free port that keeps what it is sent. */
@@ -57,7 +59,7 @@ export interface SmtpSink extends AsyncDisposable {
 }
 
 /** Starts the server, by default plain SMTP without a login. */
-export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promise<SmtpSink> {
+export async function startSmtpSink({ login, tls, utf8 = true }: SmtpSinkOptions = {}): Promise<SmtpSink> {
   const mails: ReceivedMail[] = [];
   const attempts: DeliveryAttempt[] = [];
   const sockets = new Map<number, Socket>();
@@ -71,6 +73,7 @@ export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promi
     authOptional: login === undefined,
     allowInsecureAuth: true,
     disabledCommands: [...(tls === "starttls" ? [] : ["STARTTLS"]), ...(login ? [] : ["AUTH"])],
+    hideSMTPUTF8: !utf8,
     disableReverseLookup: true,
     closeTimeout: 200,
     onAuth({ username, password }, _session, answer) {
