@@ -32,7 +32,14 @@ export async function seedStore(store: Pick<DeviceStore, "insert">, count: numbe
       },
       created_at,
     );
-    const device = { id: `device-${nth}`, name: `Device number ${nth}`, acl: defaultAcl, shadow, created_at };
+    const device = {
+      id: `device-${nth}`,
+      name: `Device number ${nth}`,
+      acl: defaultAcl,
+      delta_metadata: true,
+      shadow,
+      created_at,
+    };
     await store.insert(device, null, signal);
   };
   for (let first = 0; first < count; first += batch) {

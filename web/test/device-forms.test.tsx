@@ -172,6 +172,22 @@ describe("the shadow of a device", () => {
     await waitFor(() => expect(patches).toEqual([{ shadow: { state: { desired: { on: true } } } }]));
   });
 
+  test("has a delta with or without metadata, which is saved at once", async () => {
+    const patches: DevicePatch[] = [];
+    await using page = await showPage(<ShadowSection device={before} />, {
+      "POST /api/v2/devices/pump": (body: DevicePatch) => {
+        patches.push(body);
+        return [200, { ...before, ...body }];
+      },
+    });
+    const metadata = screen.getByRole("switch", { name: "Metadata in the delta" });
+    expect(metadata).toHaveProperty("checked", true);
+    await page.user.click(metadata);
+    await waitFor(() => expect(patches).toEqual([{ delta_metadata: false }]));
+    page.show(<ShadowSection device={{ ...before, delta_metadata: false }} />);
+    await waitFor(() => expect(metadata).toHaveProperty("checked", false));
+  });
+
   test("without edits follows what others save; with edits shows theirs beside it", async () => {
     await using page = await showPage(<ShadowSection device={before} />, {});
     const desired = screen.getByLabelText("Desired");

@@ -8,6 +8,7 @@ export function deviceOf(id: string, changes: Partial<Device> = {}): Device {
     id,
     name: null,
     acl: defaultAcl,
+    delta_metadata: true,
     online: false,
     last_seen: null,
     created_at: "2026-01-31T12:00:00.000Z",

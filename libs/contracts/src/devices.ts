@@ -44,6 +44,12 @@ import { Principal } from "./principal.ts";
 
 const ofDevice = z.object({ id: DeviceId });
 
+/** A delta, and what its device wants of it. */
+const DeviceDelta = ShadowDelta.extend({
+  /** Whether the device is sent the metadata. */
+  has_metadata: z.boolean().default(true),
+});
+
 const device_being_deleted = {
   code: "conflict",
   when: "A device of that id is still being cleaned up; retry later, usually within 30 s.",
@@ -222,7 +228,7 @@ export const devices = defineContract({
     readDeltas: {
       ...idempotent,
       in: z.object({ ids: z.array(DeviceId).min(1).max(maxGatheredDevices) }),
-      out: z.array(ShadowDelta.nullable()),
+      out: z.array(DeviceDelta.nullable()),
     },
     /** Marks the device for deletion and ends its access; the clean-up goes on after the reply. */
     deleteDevice: {

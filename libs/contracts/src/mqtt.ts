@@ -191,7 +191,7 @@ export const native = {
       from: "mesh",
       qos: 1,
       retained: true,
-      payload: ShadowDelta,
+      payload: ShadowDelta.partial({ metadata: true }),
       summary: "What differs between desired and reported: on each change and on each subscription.",
       examples: [{ state: state.delta, metadata: metadata.desired, version, timestamp }],
     },

@@ -74,10 +74,11 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     },
 
     async readDeltas({ ids }, { signal }) {
-      const found = new Map((await store.findAll(ids, signal)).map(({ id, shadow }) => [id, shadow]));
+      const found = new Map((await store.findAll(ids, signal)).map((device) => [device.id, device]));
       const deltas = ids.map((id) => {
-        const shadow = found.get(id);
-        return shadow === undefined ? null : describeDelta(shadow);
+        const device = found.get(id);
+        if (device === undefined) return null;
+        return { ...describeDelta(device.shadow), has_metadata: device.delta_metadata };
       });
       return cutPage(deltas, { limit: ids.length, cursorOf: String }).items;
     },

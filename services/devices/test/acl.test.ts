@@ -238,6 +238,7 @@ describe("reading", () => {
       id: "d",
       name: "secret name",
       acl: { ...defaultAcl, read: pointers },
+      delta_metadata: true,
       shadow: { ...emptyShadow(0), ...shadow },
       created_at: 0,
       last_seen: null,

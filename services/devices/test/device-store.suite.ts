@@ -23,7 +23,14 @@ export function newDevice(
   id: string,
   { name = null as string | null, tags = {} as JsonObject } = {},
 ): NewDeviceDocument {
-  return { id, name, acl: defaultAcl, shadow: { ...emptyShadow(1_000), tags }, created_at: 1_000 };
+  return {
+    id,
+    name,
+    acl: defaultAcl,
+    delta_metadata: true,
+    shadow: { ...emptyShadow(1_000), tags },
+    created_at: 1_000,
+  };
 }
 
 /** The ids of all devices, in pages of a thousand. */
@@ -105,6 +112,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
         id: "a",
         name: "new",
         acl: { ...defaultAcl, rpc: ["ping"], queries: { day: { topic: "temp", pointers: ["", "/a~1b"] } } },
+        delta_metadata: false,
         shadow: { ...emptyShadow(2), version: 1 },
       };
       expect(await store.replace(changed, 1, signal)).toBe(true);

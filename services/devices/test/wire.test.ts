@@ -46,6 +46,7 @@ describe("creating", () => {
       id: expect.stringMatching(/^[a-z0-9]{16}$/),
       name: null,
       acl: defaultAcl,
+      delta_metadata: true,
       online: false,
       last_seen: null,
       created_at: expect.stringMatching(/Z$/),
@@ -195,6 +196,29 @@ describe("patching", () => {
       expect(await failure(step(wrong))).toMatchObject({ reason: "precondition_failed" });
     }
     await step("*");
+  });
+
+  test("whether a delta has metadata is set by a master key alone, and changes no version of the shadow", async () => {
+    await create({ id: "quiet", delta_metadata: false });
+    expect((await read("quiet")).device).toMatchObject({ delta_metadata: false });
+    const deltas = () => mesh.devices.readDeltas({ ids: ["quiet"] }, call());
+    expect(await deltas()).toMatchObject([{ has_metadata: false, metadata: {}, version: 0 }]);
+    const { device } = await patch("quiet", { delta_metadata: true });
+    expect(device).toMatchObject({ delta_metadata: true, shadow: { version: 0 } });
+    expect(await deltas()).toMatchObject([{ has_metadata: true }]);
+    await mesh.until(() => received("updated", "quiet").length === 1);
+    for (const kind of ["device_key", "public_key", "device"] as const) {
+      const principal: Principal = { kind, device_id: "quiet" };
+      expect(await failure(patch("quiet", { delta_metadata: false }, { principal }))).toMatchObject({
+        reason: "not_writable",
+        details: { pointers: ["/delta_metadata"] },
+      });
+      expect((await read("quiet", principal)).device).not.toHaveProperty("delta_metadata");
+    }
+    expect(await failure(patch("quiet", { delta_metadata: null }))).toMatchObject({
+      reason: "invalid_device",
+      details: [{ pointer: "/delta_metadata" }],
+    });
   });
 
   test("every member that breaks a rule is pointed at and nothing is applied", async () => {

@@ -18,6 +18,8 @@ interface KnownDevice {
   tags: JsonObject;
   version: number;
   timestamp: number;
+  /** Whether its delta has the metadata. */
+  deltaMetadata: boolean;
 }
 
 /** The part of the registry's contract that the bridge calls, over a map in memory. */
@@ -123,8 +125,9 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
       return ids.map((id) => {
         const device = known.get(id);
         if (device === undefined) return null;
-        const { desired, reported, version, timestamp } = device;
-        return { state: deltaMember(desired, reported).delta ?? {}, metadata: {}, version, timestamp };
+        const { desired, reported, version, timestamp, deltaMetadata: has_metadata } = device;
+        const { delta: state = {} } = deltaMember(desired, reported);
+        return { state, metadata: {}, version, timestamp, has_metadata };
       });
     },
     updateShadows: ({ updates }, context) =>
@@ -160,6 +163,7 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
         tags: {},
         version: 1,
         timestamp: Date.now(),
+        deltaMetadata: true,
         ...given,
       };
       known.set(id, device);

@@ -21,6 +21,7 @@ export function fakeDevice(id: string, more: Partial<Device> = {}): Device {
     id,
     name: null,
     acl: defaultAcl,
+    delta_metadata: true,
     online: false,
     last_seen: null,
     created_at: "2026-01-01T00:00:00.000Z",

@@ -12,6 +12,9 @@ const DeviceName = z
   .nullable()
   .describe("What people call the device; need not be unique. Null for none.");
 
+const deltaMetadata =
+  "Whether its delta has `metadata`; without it, the delta fits into a small buffer of the device.";
+
 const example = {
   id: "pump-1",
   name: "Boiler pump",
@@ -19,6 +22,7 @@ const example = {
   online: true,
   last_seen: "2026-01-31T12:00:00.000Z",
   created_at: "2026-01-01T08:00:00.000Z",
+  delta_metadata: true,
   shadow: shadowExample,
 };
 
@@ -38,6 +42,7 @@ export const Device = z
       "When it last connected or was last known connected; null before the first time.",
     ),
     created_at: Timestamp.describe("When it was created."),
+    delta_metadata: z.boolean().default(true).describe(deltaMetadata),
     shadow: Shadow.describe("Its stored state."),
   })
   .meta({ id: "Device", description: "A device as a master key sees it, without secrets.", example });
@@ -110,6 +115,10 @@ export const DeviceInput = z
     id: DeviceId.optional().describe("Its id, for good; generated if left out."),
     name: DeviceName.optional(),
     acl: Acl.optional().describe("What its public key may do; a default one if left out."),
+    delta_metadata: z
+      .boolean()
+      .optional()
+      .describe(`${deltaMetadata.slice(0, -1)}. It has, if left out.`),
     shadow: ShadowPatch.optional().describe("Its first state; its `version` can only be 0."),
   })
   .meta({
@@ -123,6 +132,7 @@ export const DevicePatch = z
   .strictObject({
     name: DeviceName.optional(),
     acl: Acl.optional().describe("Replaces the old one whole."),
+    delta_metadata: z.boolean().optional().describe(deltaMetadata),
     shadow: ShadowPatch.optional().describe("Merged into the shadow."),
     labels: LabelChanges.optional().describe("Applied to `tags.labels` after `shadow`."),
   })

@@ -66,8 +66,8 @@ export function createDeviceCreation(options: DeviceCreationOptions): DeviceCrea
       checkSectionSizes(shadow, body.shadow ?? {}, oversized);
       if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
 
-      const { id = generateId(), name = null, acl = defaultAcl } = body;
-      const device: NewDeviceDocument = { id, name, acl, shadow, created_at };
+      const { id = generateId(), name = null, acl = defaultAcl, delta_metadata = true } = body;
+      const device: NewDeviceDocument = { id, name, acl, delta_metadata, shadow, created_at };
       const operation: PendingCreation = { kind: "creating", ...newLease(clock) };
       const undoLater = () => background.run("undoing the creation of a device", () => undo(id, operation));
       const outcome = await store.insert(device, operation, ctx.signal).catch((error: unknown) => {

@@ -9,7 +9,7 @@ import type { StoredDevice } from "../store/device-store.ts";
 
 /** A device as a master key sees it. */
 export function describeDevice(device: StoredDevice, presence: Presence): Device {
-  const { id, name, acl, created_at, shadow } = device;
+  const { id, name, acl, created_at, delta_metadata, shadow } = device;
   const online = presence.isOnline(id);
   const seen = seenAt(device, presence);
   return {
@@ -19,6 +19,7 @@ export function describeDevice(device: StoredDevice, presence: Presence): Device
     online,
     last_seen: seen === null ? null : new Date(seen).toISOString(),
     created_at: new Date(created_at).toISOString(),
+    delta_metadata,
     shadow: describeShadow(shadow, online),
   };
 }

@@ -43,6 +43,8 @@ interface DeviceRow {
   readonly mark?: PendingOperation;
   readonly acl: string;
   readonly shadow: string;
+  /** Absent of a device that an earlier release stored. */
+  readonly delta_metadata?: boolean;
 }
 
 const listedMembers = { position: 1, created_at: 1, firmware: 1, labels: 1, last_seen: 1 } as const;
@@ -447,9 +449,10 @@ function rowOf(
 }
 
 function documentMembers(device: DeviceDocument) {
-  const { name, acl, shadow } = device;
+  const { name, acl, shadow, delta_metadata } = device;
   return {
     name,
+    delta_metadata,
     labels: [...new Set(labelsOf(device.shadow.tags))],
     firmware: firmwareVersion(device.shadow.reported),
     acl: JSON.stringify(acl),
@@ -468,6 +471,7 @@ function storedDevice(row: DeviceRow): StoredDevice {
     name: row.name,
     acl: JSON.parse(row.acl),
     shadow: JSON.parse(row.shadow),
+    delta_metadata: row.delta_metadata ?? true,
     created_at: row.created_at,
     last_seen: row.last_seen,
     revision: row.revision,

@@ -85,6 +85,7 @@ const migrations: readonly Migration[] = [
   `,
   "CREATE INDEX devices_last_seen ON devices (last_seen) WHERE hidden = 0;",
   boardsMigration,
+  "ALTER TABLE devices ADD COLUMN delta_metadata INTEGER NOT NULL DEFAULT 1;",
 ];
 
 /** How many devices are offline since before the time `:before_<nth>`. */
@@ -92,20 +93,23 @@ function silentSince(nth: number): string {
   return `sum(online = 0 AND coalesce(last_seen, created_at) < :before_${nth})`;
 }
 
-const documentColumns = "devices.position, id, name, revision, created_at, last_seen, acl, shadow";
+const documentColumns =
+  "devices.position, id, name, revision, created_at, last_seen, delta_metadata, acl, shadow";
 
 /** The statements of the adapter, by purpose; exported so that a test can ask SQLite for their plans. */
 export const deviceQueries = {
   owner: "SELECT mark_kind FROM devices WHERE id = ?",
-  insert: `INSERT INTO devices (id, name, labels, firmware, revision, created_at, hidden, mark_kind, mark_token, mark)
-    VALUES (:id, :name, :labels, :firmware, 1, :created_at, :hidden, :mark_kind, :mark_token, :mark)`,
+  insert: `INSERT INTO devices (id, name, labels, firmware, delta_metadata, revision, created_at, hidden, mark_kind,
+    mark_token, mark) VALUES (:id, :name, :labels, :firmware, :delta_metadata, 1, :created_at, :hidden, :mark_kind,
+    :mark_token, :mark)`,
   insertDocument: "INSERT INTO documents (position, acl, shadow) VALUES (?, ?, ?)",
   find: `SELECT ${documentColumns} FROM devices JOIN documents USING (position) WHERE id = ? AND hidden = 0`,
   findAll: `SELECT ${documentColumns} FROM devices JOIN documents USING (position)
     WHERE id IN (SELECT value FROM json_each(?)) AND hidden = 0`,
   has: "SELECT 1 FROM devices WHERE id = ? AND hidden = 0",
   labelsOf: "SELECT labels FROM devices WHERE id = ?",
-  replace: `UPDATE devices SET name = :name, labels = :labels, firmware = :firmware, revision = revision + 1
+  replace: `UPDATE devices SET name = :name, labels = :labels, firmware = :firmware, delta_metadata = :delta_metadata,
+    revision = revision + 1
     WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
   replaceDocument: "UPDATE documents SET acl = ?, shadow = ? WHERE position = ?",
   // Both counts read an index, which takes a fraction of reading the rows.
@@ -291,6 +295,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
           name,
           labels,
           firmware: firmwareVersion(device.shadow.reported),
+          delta_metadata: device.delta_metadata ? 1 : 0,
           created_at,
           ...operationColumns(operation),
         });
@@ -318,8 +323,9 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       const { id, name } = device;
       const labels = labelsColumn(device);
       const firmware = firmwareVersion(device.shadow.reported);
+      const delta_metadata = device.delta_metadata ? 1 : 0;
       return commits.run(() => {
-        const replaced = queries.replace.get({ id, name, labels, firmware, revision });
+        const replaced = queries.replace.get({ id, name, labels, firmware, delta_metadata, revision });
         if (!replaced) return false;
         queries.replaceDocument.run(acl, shadow, replaced.position as number);
         return true;
@@ -499,6 +505,7 @@ function storedDevice(row: Record<string, unknown>): StoredDevice {
     name: row.name as string | null,
     acl: JSON.parse(row.acl as string),
     shadow: JSON.parse(row.shadow as string),
+    delta_metadata: row.delta_metadata === 1,
     created_at: row.created_at as number,
     last_seen: row.last_seen as number | null,
     revision: row.revision as number,

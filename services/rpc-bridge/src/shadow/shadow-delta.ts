@@ -1,5 +1,4 @@
 import { maxGatheredDevices } from "@devmesh/contracts/devices";
-import type { ShadowDelta } from "@devmesh/contracts/model/shadow";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { gather } from "@devmesh/service-kit/gather";
@@ -41,8 +40,11 @@ const retryAfterMs = 500;
  */
 const subscribeWithinMs = 2_000;
 
+/** A delta as `devices` reads it. */
+type DeviceDelta = NonNullable<Awaited<ReturnType<DevicesClient["readDeltas"]>>[number]>;
+
 /** A delta and when the broker acknowledged it, in Unix milliseconds. */
-interface Published extends Pick<ShadowDelta, "version" | "timestamp"> {
+interface Published extends Pick<DeviceDelta, "version" | "timestamp" | "has_metadata"> {
   readonly at: number;
 }
 
@@ -94,18 +96,19 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
         continue;
       }
       // The timestamp differs for a later device of the same id.
-      if (last?.version === delta.version && last.timestamp === delta.timestamp && last.at < since) {
+      const isSame = last?.version === delta.version && last.timestamp === delta.timestamp;
+      if (isSame && last.has_metadata === delta.has_metadata && last.at < since) {
         remember(deviceId, last);
         return;
       }
-      if (await publish(deviceId, JSON.stringify(delta))) {
+      if (await publish(deviceId, payloadOf(delta))) {
         remember(deviceId, { ...delta, at: clock.now().getTime() });
       }
     }
   }
 
   /** Null: there is no such device. */
-  const readOne = gather<string, ShadowDelta | null>({
+  const readOne = gather<string, DeviceDelta | null>({
     async ask(ids) {
       using call = createCallContext({ timeoutMs: readMs, signal, clock });
       return await devices.readDeltas({ ids: [...ids] }, call);
@@ -127,8 +130,8 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
     }
   }
 
-  function remember(deviceId: string, { version, timestamp, at }: Published): void {
-    setNewest(published, deviceId, { version, timestamp, at }, maxRemembered);
+  function remember(deviceId: string, { version, timestamp, has_metadata, at }: Published): void {
+    setNewest(published, deviceId, { version, timestamp, has_metadata, at }, maxRemembered);
   }
 
   /** Publishes the delta if it changed. Returns at once. */
@@ -160,4 +163,9 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
       if (active.size > 0) await new Promise<void>((resolve) => idlers.push(resolve));
     },
   };
+}
+
+/** The message on `ID/shadow/delta`; some devices want it small. */
+function payloadOf({ state, metadata, version, timestamp, has_metadata }: DeviceDelta): string {
+  return JSON.stringify({ state, ...(has_metadata && { metadata }), version, timestamp });
 }

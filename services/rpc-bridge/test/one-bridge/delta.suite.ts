@@ -40,6 +40,24 @@ export function deltas(shared: SharedBridge): void {
         expect(qos).toBe(1);
       });
 
+      test("has no metadata where its device wants none, from the moment when that is set", async () => {
+        const shadow = shared.mesh.registry.add("clock", { desired: { on: true }, version: 4, timestamp: 1 });
+        const device = await connect("clock");
+        await device.subscribe("clock/shadow/delta", 1);
+        await shared.mesh.registry.publishUpdated("clock");
+        await eventually(() => bodies(device).length > 0);
+        device.forget();
+        shadow.deltaMetadata = false;
+        await shared.mesh.registry.publishUpdated("clock");
+        const { payload } = await device.awaitMessage("clock/shadow/delta");
+        expect(JSON.parse(payload)).toEqual({ state: { on: true }, version: 4, timestamp: 1 });
+        device.forget();
+        shadow.deltaMetadata = true;
+        await shared.mesh.registry.publishUpdated("clock");
+        const again = await device.awaitMessage("clock/shadow/delta");
+        expect(JSON.parse(again.payload)).toMatchObject({ metadata: {}, version: 4 });
+      });
+
       test("is retained: a device that subscribes later gets it", async () => {
         shared.mesh.registry.add("lamp", { desired: { on: true } });
         const device = await connect("lamp");

@@ -5,6 +5,7 @@ import { describeFault, parseJson } from "../../../components/parse-json.ts";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
 import { leafChanges, mergePatchBetween } from "../shared/json-changes.ts";
+import { DeltaMetadata } from "./delta-metadata.tsx";
 import type { SectionProps } from "./section.ts";
 import {
   countDifferences,
@@ -72,6 +73,7 @@ export function ShadowSection({ device }: SectionProps) {
             version {device.shadow.version}, changed{" "}
             <RelativeTime at={new Date(device.shadow.timestamp).toISOString()} />
           </span>
+          <DeltaMetadata device={device} />
           <Switch
             label="Only differences"
             checked={narrowed}
