@@ -4,6 +4,10 @@ import { recordRoot } from "./model/device-id.ts";
 import { type Json, JsonObject, JsonValue } from "./model/json.ts";
 import { ShadowDelta, ShadowPatch, shadowExample } from "./model/shadow.ts";
 
+/** Kinds of batches: what one consumer takes. */
+export const batchKinds = ["records", "shadow", "events"] as const;
+export type BatchKind = (typeof batchKinds)[number];
+
 /** A topic of devices (api.md, MQTT), or several that differ in their parameters. */
 export interface TopicDeclaration {
   /**
@@ -19,6 +23,8 @@ export interface TopicDeclaration {
   readonly retained?: true;
   /** The service that takes what devices publish here; the broker keeps QoS 1 and 2 for it. */
   readonly takenBy?: "data" | "rpc-bridge";
+  /** The batches that carry it there from the MQTT front; absent for replies to calls. */
+  readonly batch?: BatchKind;
   /** Null: any bytes. */
   readonly payload: z.ZodType | null;
   /** Size of the largest payload that is taken, in bytes. */
@@ -147,6 +153,7 @@ export const native = {
       from: "device",
       qos: "any",
       takenBy: "rpc-bridge",
+      batch: "shadow",
       payload: ShadowUpdate,
       maxBytes: maxPayloadBytes,
       summary: "A change of the shadow: each section is a merge patch (RFC 7396), null deletes.",
@@ -173,6 +180,7 @@ export const native = {
       from: "device",
       qos: "any",
       takenBy: "rpc-bridge",
+      batch: "shadow",
       payload: ShadowGet,
       maxBytes: maxPayloadBytes,
       summary: "Asks for the shadow.",
@@ -200,6 +208,7 @@ export const native = {
       from: "device",
       qos: "any",
       takenBy: "data",
+      batch: "records",
       payload: null,
       maxBytes: maxPayloadBytes,
       summary: "A record, of any bytes: it is stored.",
@@ -210,6 +219,7 @@ export const native = {
       from: "device",
       qos: "any",
       takenBy: "rpc-bridge",
+      batch: "events",
       payload: JsonValue,
       maxBytes: maxPayloadBytes,
       maxNameLength: 256,
