@@ -80,7 +80,7 @@ test("no bytes make the reader throw, read beyond them, or keep more than came",
             }
             if (next.type === "publish") expect(next.payload.length).toBeLessThan(came);
           }
-          expect(stream.heldBytes).toBeLessThanOrEqual(Math.min(came, maxPacketBytes));
+          expect(stream.unreadBytes).toBeLessThanOrEqual(Math.min(came, maxPacketBytes));
         }
       },
     ),

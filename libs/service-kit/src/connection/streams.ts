@@ -189,7 +189,7 @@ export async function findStream(
 }
 
 /** Creates or updates a stream; safe in several replicas at once. */
-async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
+export async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
   const config: WantedStream = { storage: StorageType.File, num_replicas: bus.streamReplicas, ...wanted };
   await onceAvailable(bus, async (manager) => {
     const existing = await findStream(manager, config.name);

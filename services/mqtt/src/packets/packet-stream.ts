@@ -42,9 +42,9 @@ export class PacketStream {
     this.#at = 0;
   }
 
-  /** Bytes that are kept because their packet is not complete. */
-  get heldBytes(): number {
-    return this.#filled;
+  /** Bytes that have come and belong to no packet that was returned. */
+  get unreadBytes(): number {
+    return this.#filled + this.#piece.length - this.#at;
   }
 
   /** The next packet; null if it is not complete. After a fault, it returns the fault. */
