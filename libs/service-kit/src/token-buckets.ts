@@ -1,6 +1,6 @@
 import { setNewest } from "./set-newest.ts";
 
-/** How the buckets of one {@link TokenBuckets} fill. */
+/** How a {@link TokenBucket} fills. */
 export interface TokenBucketOptions {
   /** Tokens of a full bucket. */
   readonly size: number;
@@ -8,24 +8,49 @@ export interface TokenBucketOptions {
   readonly refill: number;
   /** Default 1,000. */
   readonly everyMs?: number;
-  /** Most buckets kept; beyond it the least recently used one is forgotten, as if it were full. */
-  readonly maxBuckets: number;
   /** Whether `take` may leave a debt, which has to be refilled first. Default: it stops at an empty bucket. */
   readonly allowDebt?: boolean;
 }
 
-interface Bucket {
-  tokens: number;
-  /** When `tokens` was computed. */
-  atMs: number;
+/** How the buckets of one {@link TokenBuckets} fill. */
+export interface TokenBucketsOptions extends TokenBucketOptions {
+  /** Most buckets kept; beyond it the least recently used one is forgotten, as if it were full. */
+  readonly maxBuckets: number;
 }
 
-/** A token bucket for each key. All times are milliseconds on one clock of the caller's choice. */
-export class TokenBuckets {
+/** A token bucket, full at first. All times are milliseconds on one clock of the caller's choice. */
+export class TokenBucket {
   readonly #options: TokenBucketOptions;
-  readonly #buckets = new Map<string, Bucket>();
+  #tokens: number;
+  /** When `#tokens` was computed; null: it is full. */
+  #atMs: number | null = null;
 
   constructor(options: TokenBucketOptions) {
+    this.#options = options;
+    this.#tokens = options.size;
+  }
+
+  /** Tokens now, fractions included; negative for a debt. */
+  tokens(nowMs: number): number {
+    const { size, refill, everyMs = 1_000 } = this.#options;
+    if (this.#atMs === null) return size;
+    return Math.min(size, this.#tokens + (Math.max(0, nowMs - this.#atMs) / everyMs) * refill);
+  }
+
+  /** Takes tokens even where there are fewer. */
+  take(nowMs: number, count = 1): void {
+    const tokens = this.tokens(nowMs) - count;
+    this.#tokens = this.#options.allowDebt === true ? tokens : Math.max(0, tokens);
+    this.#atMs = Math.max(nowMs, this.#atMs ?? nowMs);
+  }
+}
+
+/** A token bucket for each key. */
+export class TokenBuckets {
+  readonly #options: TokenBucketsOptions;
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  constructor(options: TokenBucketsOptions) {
     this.#options = options;
   }
 
@@ -36,19 +61,17 @@ export class TokenBuckets {
 
   /** Tokens of the key now, fractions included; negative for a debt. */
   tokens(key: string, nowMs: number): number {
-    const { size, refill, everyMs = 1_000, maxBuckets } = this.#options;
     const bucket = this.#buckets.get(key);
-    if (bucket === undefined) return size;
-    setNewest(this.#buckets, key, bucket, maxBuckets);
-    return Math.min(size, bucket.tokens + (Math.max(0, nowMs - bucket.atMs) / everyMs) * refill);
+    if (bucket === undefined) return this.#options.size;
+    setNewest(this.#buckets, key, bucket, this.#options.maxBuckets);
+    return bucket.tokens(nowMs);
   }
 
   /** Takes tokens even where there are fewer. */
   take(key: string, nowMs: number, count = 1): void {
-    const { maxBuckets, allowDebt = false } = this.#options;
-    const tokens = this.tokens(key, nowMs) - count;
-    const atMs = Math.max(nowMs, this.#buckets.get(key)?.atMs ?? nowMs);
-    setNewest(this.#buckets, key, { tokens: allowDebt ? tokens : Math.max(0, tokens), atMs }, maxBuckets);
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#options);
+    bucket.take(nowMs, count);
+    setNewest(this.#buckets, key, bucket, this.#options.maxBuckets);
   }
 
   /** Takes one token; false, and takes nothing, where there is none. */

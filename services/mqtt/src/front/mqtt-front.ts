@@ -11,7 +11,7 @@ import type { DecideLogin, LoginAnswer } from "../login/decide-login.ts";
 import type { ConnectPacket } from "../packets/packet.ts";
 import { noProperties } from "../packets/properties.ts";
 import { reasonCodes } from "../packets/reason-code.ts";
-import { type DeviceRateLimits, DeviceRates } from "../rates/device-rates.ts";
+import { type DeviceRate, type DeviceRateLimits, DeviceRates } from "../rates/device-rates.ts";
 import type { EndReason, GrantedSubscription, Publication, SessionRefusal } from "../session/effect.ts";
 import type { MessageForDevice } from "../session/mqtt-connection.ts";
 import type { MqttSession } from "../session/mqtt-session.ts";
@@ -57,6 +57,7 @@ interface ConnectedDevice {
 /** What was admitted on a connection. */
 interface AdmittedSocket {
   readonly deviceId: string;
+  readonly rate: DeviceRate;
   readonly session: MqttSession;
 }
 
@@ -149,7 +150,7 @@ export class MqttFront implements SocketOwner {
     const { session, isPresent, former } = this.#sessions.find(clientId, connect.clean);
     former?.run(former.connection.end("taken_over"));
     this.#sessions.attach(session, deviceId, socket);
-    this.#admitted.set(socket, { deviceId, session });
+    this.#admitted.set(socket, { deviceId, session, rate: this.#rates.of(deviceId) });
     this.#addToDevice(deviceId, socket);
     // Who knows of the connection can reach it.
     await this.#options.bus.flush();
@@ -173,16 +174,15 @@ export class MqttFront implements SocketOwner {
   publish(socket: DeviceSocket, publication: Publication): void {
     const admitted = this.#admitted.get(socket);
     if (admitted === undefined) return;
-    const { deviceId, session } = admitted;
+    const { deviceId, session, rate } = admitted;
     const { topic, payload, qos } = publication;
     const nowMs = this.#options.clock.monotonicMs();
-    const heldMs = this.#rates.holdMs(deviceId, nowMs);
-    if (qos === 0 && heldMs > 0) {
+    if (qos === 0 && rate.holdMs(nowMs) > 0) {
       this.dropCounts.rate++;
       return;
     }
-    this.#rates.count(deviceId, topic.length + payload.length, nowMs);
-    const holdMs = this.#rates.holdMs(deviceId, nowMs);
+    rate.count(topic.length + payload.length, nowMs);
+    const holdMs = rate.holdMs(nowMs);
     if (holdMs > 0) socket.hold(holdMs);
     this.#publisher.publish(deviceId, publication, false, this.#options.clock.now().getTime(), {
       stored: () => {

@@ -1,6 +1,7 @@
-import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
+import { setNewest } from "@devmesh/service-kit/set-newest";
+import { TokenBucket } from "@devmesh/service-kit/token-buckets";
 
-/** Devices whose rate is kept; the least recently used ones are forgotten, as if they had been quiet. */
+/** Devices whose rate is kept; the one that logged in longest ago is forgotten, as if it had been quiet. */
 const maxDevices = 100_000;
 
 /** Seconds of the rate that a device may send at once. */
@@ -12,33 +13,52 @@ export interface DeviceRateLimits {
   readonly bytes: number;
 }
 
-/** The rates of devices. What is beyond them is not read from sockets, so that nothing acknowledged is lost. */
-export class DeviceRates {
+/** The rate of one device. */
+export class DeviceRate {
   readonly #limits: DeviceRateLimits;
-  readonly #messages: TokenBuckets;
-  readonly #bytes: TokenBuckets;
+  readonly #messages: TokenBucket;
+  readonly #bytes: TokenBucket;
 
   constructor(limits: DeviceRateLimits) {
     this.#limits = limits;
-    const buckets = (refill: number) =>
-      new TokenBuckets({ size: refill * burstSeconds, refill, maxBuckets: maxDevices, allowDebt: true });
-    this.#messages = buckets(limits.messages);
-    this.#bytes = buckets(limits.bytes);
+    const bucket = (refill: number) =>
+      new TokenBucket({ size: refill * burstSeconds, refill, allowDebt: true });
+    this.#messages = bucket(limits.messages);
+    this.#bytes = bucket(limits.bytes);
   }
 
   /** Counts a message of so many bytes, also beyond the rate. */
-  count(deviceId: string, bytes: number, nowMs: number): void {
-    this.#messages.take(deviceId, nowMs);
-    this.#bytes.take(deviceId, nowMs, bytes);
+  count(bytes: number, nowMs: number): void {
+    this.#messages.take(nowMs);
+    this.#bytes.take(nowMs, bytes);
   }
 
   /** How long the sockets of the device should not be read, in milliseconds; 0: go on. */
-  holdMs(deviceId: string, nowMs: number): number {
-    const { messages, bytes } = this.#limits;
-    const owedMs = Math.max(
-      -this.#messages.tokens(deviceId, nowMs) / messages,
-      -this.#bytes.tokens(deviceId, nowMs) / bytes,
-    );
-    return Math.max(0, Math.ceil(owedMs * 1_000));
+  holdMs(nowMs: number): number {
+    const messages = this.#messages.tokens(nowMs);
+    const bytes = this.#bytes.tokens(nowMs);
+    if (messages >= 0 && bytes >= 0) return 0;
+    const owedSeconds = Math.max(-messages / this.#limits.messages, -bytes / this.#limits.bytes);
+    return Math.ceil(owedSeconds * 1_000);
+  }
+}
+
+/**
+ * The rates of devices, also while they are not connected: a new login brings no new burst. What is beyond a rate is
+ * not read from sockets, so that nothing acknowledged is lost.
+ */
+export class DeviceRates {
+  readonly #limits: DeviceRateLimits;
+  readonly #rates = new Map<string, DeviceRate>();
+
+  constructor(limits: DeviceRateLimits) {
+    this.#limits = limits;
+  }
+
+  /** The rate of a device that logs in. */
+  of(deviceId: string): DeviceRate {
+    const rate = this.#rates.get(deviceId) ?? new DeviceRate(this.#limits);
+    setNewest(this.#rates, deviceId, rate, maxDevices);
+    return rate;
   }
 }

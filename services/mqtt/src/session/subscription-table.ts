@@ -53,6 +53,7 @@ export class SubscriptionTable {
 
   /** What selects a topic; null for nothing. `isOwn`: the client itself published the message. */
   match(topic: string, isOwn: boolean): SubscriptionMatch | null {
+    if (this.#rows.size === 0) return null;
     const levels = topic.split("/");
     let qos: Qos | null = null;
     let retainAsPublished = false;

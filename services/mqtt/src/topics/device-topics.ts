@@ -26,30 +26,30 @@ export interface DeviceTopics {
 /** Bytes of the largest payload where the table has no bound: that of all others. */
 const maxPayloadBytes = Math.max(...allTopics.map(({ maxBytes = 0 }: TopicDeclaration) => maxBytes));
 
-interface TopicTemplate {
-  /** Null: a parameter other than the device's id, which is `idAt`. */
-  readonly fixed: readonly (string | null)[];
-  readonly idAt: number;
-  /** The last parameter spans one level or more. */
-  readonly isOpen: boolean;
-  readonly replicaAt: number;
-  readonly batch: BatchKind | undefined;
-  readonly maxBytes: number;
-}
+/** Topics of the table that devices publish on. */
+const publishable: readonly TopicDeclaration[] = allTopics.filter(({ from }) => from === "device");
 
-const templates = allTopics
-  .filter(({ from }) => from === "device")
-  .map((declaration: TopicDeclaration): TopicTemplate => {
-    const levels = declaration.topic.split("/");
-    return {
-      fixed: levels.map((level) => (level.startsWith("{") ? null : level)),
-      idAt: levels.indexOf("{id}"),
-      isOpen: declaration.topic.endsWith("...}"),
-      replicaAt: levels.indexOf("{replica}"),
-      batch: declaration.batch,
-      maxBytes: declaration.maxBytes ?? maxPayloadBytes,
-    };
-  });
+/** Decides about one topic of the table; undefined: it is another one. */
+type TopicRule = (topic: string) => Destination | undefined;
+
+/** By comparing texts, since this is done for each message. A topic has at most one parameter besides the id. */
+function ruleOf(
+  { topic: template, batch, maxBytes = maxPayloadBytes }: TopicDeclaration,
+  id: string,
+): TopicRule {
+  const destination: Destination =
+    batch === undefined ? { to: "replica", replica: null, maxBytes } : { to: "batch", kind: batch, maxBytes };
+  const own = template.replace("{id}", id);
+  const [prefix = "", name, suffix] = own.split(/(\{[^}]+\})/);
+  if (name === undefined) return (topic) => (topic === own ? destination : undefined);
+  if (name.endsWith("...}")) return (topic) => (topic.startsWith(prefix) ? destination : undefined);
+  return (topic) => {
+    if (!topic.startsWith(prefix) || !topic.endsWith(suffix ?? "")) return undefined;
+    const level = topic.slice(prefix.length, topic.length - (suffix ?? "").length);
+    if (topic.length < prefix.length + (suffix ?? "").length || level.includes("/")) return undefined;
+    return batch === undefined ? { to: "replica", replica: level, maxBytes } : destination;
+  };
+}
 
 const subscribe = {
   allow: dialects.flatMap((dialect) => dialect.subscribe.allow),
@@ -58,6 +58,7 @@ const subscribe = {
 
 /** The table of topics for one device, whose id must be a `DeviceId`. */
 export function deviceTopicsOf(id: string): DeviceTopics {
+  const rules = publishable.map((declaration) => ruleOf(declaration, id));
   const levelsOf = (filter: string) => filter.replace("{id}", id).split("/");
   const allowed = subscribe.allow.map(levelsOf);
   // A denied `a/#` is what is below `a`, without `a` itself.
@@ -66,12 +67,11 @@ export function deviceTopicsOf(id: string): DeviceTopics {
     denied.some((deny) => covers(deny, levels) && levels.length >= deny.length);
   return {
     destinationOf(topic) {
-      const levels = topic.split("/");
-      const template = templates.find((one) => fits(one, levels, id));
-      if (template === undefined) return null;
-      const { batch, replicaAt, maxBytes } = template;
-      if (batch !== undefined) return { to: "batch", kind: batch, maxBytes };
-      return { to: "replica", replica: levels[replicaAt] ?? null, maxBytes };
+      for (const rule of rules) {
+        const destination = rule(topic);
+        if (destination !== undefined) return destination;
+      }
+      return null;
     },
     maySubscribe(filter) {
       const levels = filter.split("/");
@@ -79,11 +79,4 @@ export function deviceTopicsOf(id: string): DeviceTopics {
     },
     isRefusedQuietly: (filter) => deniedFilters(id).includes(filter),
   };
-}
-
-function fits({ fixed, idAt, isOpen }: TopicTemplate, levels: readonly string[], id: string): boolean {
-  if (isOpen ? levels.length < fixed.length : levels.length !== fixed.length) return false;
-  if (levels[idAt] !== id) return false;
-  for (let at = 0; at < fixed.length; at++) if (fixed[at] !== null && fixed[at] !== levels[at]) return false;
-  return true;
 }
