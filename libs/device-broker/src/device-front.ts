@@ -83,7 +83,7 @@ export interface MessageToDevice extends z.infer<typeof MessageHead> {
 }
 
 /** What became of a message: `not_connected` is proved by the broker, nothing was sent then. */
-export type Delivery = "delivered" | "not_subscribed" | "not_connected";
+export type DeviceDelivery = "delivered" | "not_subscribed" | "not_connected";
 
 function deviceSubject(deviceId: string): string {
   return `device.${deviceId}`;
@@ -111,7 +111,7 @@ function decodeMessage(data: Uint8Array): MessageToDevice | null {
 }
 
 /** Sends a message to a device; throws when no front answers in time. */
-export async function sendToDevice(bus: Bus, deviceId: string, message: MessageToDevice): Promise<Delivery> {
+export async function sendToDevice(bus: Bus, deviceId: string, message: MessageToDevice): Promise<DeviceDelivery> {
   try {
     const reply = await bus.request(deviceSubject(deviceId), encodeMessage(message), {
       timeoutMs: deliveryMs,

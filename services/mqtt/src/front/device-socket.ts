@@ -22,7 +22,7 @@ const maxUnwrittenBytes = 1024 * 1024;
 /** How long a closed connection may take to send what was written, in milliseconds. */
 const closingMs = 2_000;
 
-/** What a connection needs of its front. */
+/** The front, as a connection sees it. */
 export interface SocketOwner {
   /** Whether messages of sockets are taken; if not, `resumeReading` is called later. */
   readonly isTaking: boolean;

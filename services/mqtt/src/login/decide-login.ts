@@ -1,7 +1,7 @@
 import type { LoginRefusalCode } from "../session/mqtt-connection.ts";
 
 /** A login as `keys` decides it. */
-interface LoginAttempt {
+interface LoginQuestion {
   readonly userName: string;
   readonly password: string;
   readonly clientId: string;
@@ -14,4 +14,4 @@ export type LoginAnswer =
   | { readonly code: LoginRefusalCode; readonly reason: string };
 
 /** Decides a login; rejects when nobody can. */
-export type DecideLogin = (attempt: LoginAttempt) => Promise<LoginAnswer>;
+export type DecideLogin = (attempt: LoginQuestion) => Promise<LoginAnswer>;
