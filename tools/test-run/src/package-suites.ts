@@ -45,7 +45,7 @@ interface Package {
 
 /**
  * Files of tests that only `--all` runs: they take minutes, need MongoDB, a cluster or containers, kill parts again and
- * again, check a copy of the whole repository, or compile in other languages. `attack` has all views of the dashboard, too.
+ * again, check a copy of the whole repository, or compile in other languages. `attack` includes all dashboard views.
  */
 export const slow = [
   "attack",

@@ -48,7 +48,7 @@ export interface CallContext {
   readonly trace: TraceContext;
   /** The id an HTTP answer carries as `X-Request-Id`; for logs. */
   readonly requestId?: string;
-  /** A receiver of webhooks made the call: webhooks get no event of what it changes, so that no loop begins (ADR 39). */
+  /** A receiver of webhooks made the call: its changes make no events for webhooks, or a loop could begin (ADR 39). */
   readonly fromWebhook?: true;
 }
 
