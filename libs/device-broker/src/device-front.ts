@@ -111,7 +111,11 @@ function decodeMessage(data: Uint8Array): MessageToDevice | null {
 }
 
 /** Sends a message to a device; throws when no front answers in time. */
-export async function sendToDevice(bus: Bus, deviceId: string, message: MessageToDevice): Promise<DeviceDelivery> {
+export async function sendToDevice(
+  bus: Bus,
+  deviceId: string,
+  message: MessageToDevice,
+): Promise<DeviceDelivery> {
   try {
     const reply = await bus.request(deviceSubject(deviceId), encodeMessage(message), {
       timeoutMs: deliveryMs,
