@@ -41,7 +41,8 @@ export function firmware(shared: () => TestMesh): void {
       const { id, sha256 } = declared;
       expect((await master.get(`firmware/${id}/content`)).json.reason).toBe("content_not_found");
       const uploaded = await master.post(`firmware/${id}/content`, content);
-      expect([uploaded.status, uploaded.json]).toEqual([200, { ...declared, ready: true }]);
+      const md5 = createHash("md5").update(content).digest("hex");
+      expect([uploaded.status, uploaded.json]).toEqual([200, { ...declared, ready: true, md5 }]);
       const pid = await mesh.pidOf("jobs");
       await mesh.kill("jobs");
       await mesh.restarted("jobs", pid);
@@ -50,7 +51,9 @@ export function firmware(shared: () => TestMesh): void {
         return answer.status === 200 ? answer : null;
       });
       expect(whole.headers.get("etag")).toBe(`"${sha256}"`);
+      expect([whole.headers.get("x-sha256"), whole.headers.get("x-md5")]).toEqual([sha256, md5]);
       expect((await bytesOf(whole)).equals(content)).toBe(true);
+      expect((await download(id, { "if-none-match": `W/"${sha256}"` })).status).toBe(304);
       const end = content.length;
       const parts = [
         ["bytes=0-99", 0, 100],
