@@ -133,10 +133,16 @@ export function webhooks(browser: () => Browser, shared: () => TestMesh): void {
       await dialog.getByLabel("Events").fill("data");
       await page.keyboard.press("Tab");
       await dialog.getByLabel("Records in a request").fill("50");
+      // The session reads no more of the URL, and its end stays as it is.
+      expect(await dialog.getByLabel("URL").inputValue()).toBe(`${new URL(url()).origin}/…`);
+      await dialog.getByText(/^Its end is a secret/).waitFor();
       expect(await viewFaults(page)).toEqual([]);
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.waitFor({ state: "detached" });
       await page.getByText("50 in a request, after 0 ms").waitFor();
+      expect((await asMaster(mesh).get("webhooks")).json).toMatchObject([
+        { url: url(), records: { batch: 50 } },
+      ]);
 
       await button("Disable").click();
       await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();

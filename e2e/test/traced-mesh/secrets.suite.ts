@@ -11,7 +11,9 @@ export function secrets(shared: () => TestMesh): void {
   test("no secret is in a log, a store, the broker's files or a metric; where one must be, only its owner can read", async () => {
     const mesh = shared();
     const master = asMaster(mesh);
-    const hook = { url: "http://127.0.0.1:1/", events: ["created", "keys"] };
+    // The path of a chat's URL is its password.
+    const chat = "T0B0chatPassword4fT9wXq2LmZ8";
+    const hook = { url: `http://127.0.0.1:1/services/${chat}`, events: ["created", "keys"] };
     const webhook = (await master.post("webhooks", hook)).json;
     const replaced = (await master.post(`webhooks/${webhook.id}/secret`)).json.secret;
     const device = await enrolDevice(mesh, "vault");
@@ -50,6 +52,8 @@ export function secrets(shared: () => TestMesh): void {
       // The broker drops the files of messages that nobody needs any more.
       if (content === null) continue;
       const found = secrets.filter((secret) => content.includes(secret));
+      if (!file.startsWith(join(mesh.dataDir, "webhooks.db")))
+        expect([file, content.includes(chat)]).toEqual([file, false]);
       if (meant.some((path) => file.startsWith(path))) {
         expect([file, (await stat(file)).mode & 0o077]).toEqual([file, 0]);
       } else {
@@ -59,7 +63,7 @@ export function secrets(shared: () => TestMesh): void {
     const { services } = JSON.parse(await readFile(join(mesh.dataDir, "mesh.json"), "utf8"));
     for (const { ops } of Object.values<{ ops: string }>(services)) {
       const metrics = await (await fetch(`${ops}/metrics`)).text();
-      expect(secrets.filter((secret) => metrics.includes(secret))).toEqual([]);
+      expect([...secrets, chat].filter((secret) => metrics.includes(secret))).toEqual([]);
     }
     await master.delete(`webhooks/${webhook.id}`);
   });
