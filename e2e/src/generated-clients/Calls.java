@@ -28,7 +28,7 @@ public class Calls {
         System.out.println(alerts.createSilence(silence).getUntil().getYear());
         ShadowActionState state = new ShadowActionState().desired(Map.of("on", false));
         ShadowActionInput action = new ShadowActionInput().kind(ShadowActionInput.KindEnum.SHADOW).patch(new ShadowActionPatch().state(state));
-        JobInput job = new JobInput().target(new JobTarget().ids(List.of(id))).action(new ActionInput(action));
+        JobInput job = new JobInput().target(new JobTargetInput().ids(List.of(id))).action(new ActionInput(action));
         System.out.println(new WorkApi(client).createJob(job, null).getJob().getAction().getShadowAction().getKind());
         WebhookInput webhook = new WebhookInput().url("http://127.0.0.1:9/").events(List.of("offline"));
         System.out.println(new WebhooksApi(client).createWebhook(webhook).getEvents().get(0));

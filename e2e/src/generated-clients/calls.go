@@ -37,7 +37,7 @@ func main() {
 	fmt.Println(must(client.AlertsAPI.CreateSilence(ctx).SilenceInput(*silence).Execute()).Until.Year())
 	state := api.ShadowActionState{Desired: map[string]any{"on": false}}
 	action := api.NewShadowActionInput("shadow", api.ShadowActionPatch{State: &state})
-	job := api.NewJobInput(api.JobTarget{Ids: []string{id}}, api.ShadowActionInputAsActionInput(action))
+	job := api.NewJobInput(api.JobTargetInput{Ids: []string{id}}, api.ShadowActionInputAsActionInput(action))
 	fmt.Println(must(client.WorkAPI.CreateJob(ctx).JobInput(*job).Execute()).Job.Action.ShadowAction.Kind)
 	webhook := api.NewWebhookInput("http://127.0.0.1:9/", []string{"offline"})
 	fmt.Println(must(client.WebhooksAPI.CreateWebhook(ctx).WebhookInput(*webhook).Execute()).Events[0])

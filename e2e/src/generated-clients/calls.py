@@ -20,7 +20,7 @@ print(alerts.create_rule(rule).when.actual_instance.kind)
 print(alerts.create_silence(SilenceInput(until="2099-12-31T18:00:00Z")).until.year)
 patch = ShadowActionPatch(state=ShadowActionState(desired={"on": False}))
 action = ActionInput(ShadowActionInput(kind="shadow", patch=patch))
-job = WorkApi(client).create_job(JobInput(target=JobTarget(ids=[id]), action=action))
+job = WorkApi(client).create_job(JobInput(target=JobTargetInput(ids=[id]), action=action))
 print(job.actual_instance.action.actual_instance.kind)
 print(WebhooksApi(client).create_webhook(WebhookInput(url="http://127.0.0.1:9/", events=["offline"])).events[0])
 try:
