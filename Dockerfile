@@ -18,7 +18,7 @@ RUN npm run build --workspace web && node tools/launcher/src/build/bundle.ts dis
 # A folder for each service: its programs, and the package.json that makes them ES modules.
 FROM build AS services
 RUN set -e; mkdir /images; \
-  for service in $(cd dist/image && ls -d services/*); do \
+  for service in services/*; do \
     image=/images/$(basename $service); \
     cp -a dist/image/$service $image; cp -a $service/package.json $image; \
     dashboard=; [ $service != services/gateway ] || dashboard="--workspace web"; \
