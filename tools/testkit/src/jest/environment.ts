@@ -49,9 +49,13 @@ export class ProcessEnvironment {
   }
 }
 
+const globalsModule = import.meta.resolve("./globals.ts");
+
 /** Names files by their paths, and lines of JSX as they are in the source. */
 function stackOf(error: Error, frames: NodeJS.CallSite[]): string {
-  const lines = frames.map((frame) => {
+  // A test's place is where its file declares it.
+  const ofFiles = frames.filter((frame) => frame.getFileName() !== globalsModule);
+  const lines = ofFiles.map((frame) => {
     const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
     if (!url || !line || !column) return `    at ${frame}`;
     const origin = findSourceMap(url)?.findOrigin(line, column);

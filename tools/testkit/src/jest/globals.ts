@@ -38,6 +38,9 @@ const timers = new ModernFakeTimers({
   global: globalThis,
 });
 
+/** Node's own servers and streams in the process wait by these. */
+const ofNode = ["nextTick", "queueMicrotask", "setImmediate"] as const;
+
 export { jestExpect as expect };
 export const describe = ofTheFile("describe");
 export const test = ofTheFile("test");
@@ -49,7 +52,8 @@ export const jest = {
   fn: mocker.fn.bind(mocker),
   spyOn: mocker.spyOn.bind(mocker),
   restoreAllMocks: () => mocker.restoreAllMocks(),
-  useFakeTimers: timers.useFakeTimers.bind(timers),
+  useFakeTimers: ({ doNotFake = [], ...config }: Config.FakeTimersConfig = {}) =>
+    timers.useFakeTimers({ ...config, doNotFake: [...ofNode, ...doNotFake] }),
   useRealTimers: () => timers.useRealTimers(),
   setSystemTime: timers.setSystemTime.bind(timers),
   advanceTimersByTime: timers.advanceTimersByTime.bind(timers),
