@@ -94,7 +94,7 @@ test("an execution says its stage, and of firmware what became of it", () => {
     "pump-1",
     "failed",
     "not_eligible",
-    "it is not what the firmware requires",
+    "it is not what the firmware requires, or the file is not signed",
     "1",
     "",
   ]);
