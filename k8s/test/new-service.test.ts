@@ -185,7 +185,7 @@ describe("a new service with a store, added by the recipe of CONTRIBUTING.md", (
       "supervisor/test/.*(service-environment|store-backup)",
       "services/auditor/test/",
     ];
-    const jest = ["--experimental-vm-modules", "node_modules/jest/bin/jest.js", "--config", "jest.config.js"];
+    const jest = ["node_modules/jest/bin/jest.js", "--config", "jest.config.js"];
     // One process for all: workers load the same modules again.
     const output = await run(...jest, "--rootDir", ".", "--runInBand", "--json", ...files);
     const ran = JestResult.parse(JSON.parse(output)).testResults.map(({ name }) => relative(copy, name));

@@ -22,7 +22,7 @@ export const auditor = defineContract({
   "scripts": {
     "dev": "node ../../tools/launcher/run.mjs dev",
     "check": "tsc -p .",
-    "test": "node --experimental-vm-modules --disable-warning=ExperimentalWarning ../../node_modules/jest/bin/jest.js --config ../../jest.config.js --rootDir ."
+    "test": "node --disable-warning=ExperimentalWarning ../../node_modules/jest/bin/jest.js --config ../../jest.config.js --rootDir ."
   },
   "dependencies": {
     "@devmesh/contracts": "*",
