@@ -69,7 +69,13 @@ export function createMongoLimit(
           { returnDocument: "after" },
         ),
       );
-      if (reserved !== null || (await find(signal)) !== null) return reserved;
+      if (reserved !== null) return reserved;
+      const found = await find(signal);
+      if (found !== null) {
+        // With room, another insert has created the count or given up a place in the meantime.
+        if (found.count > most - amount) return null;
+        continue;
+      }
       // Documents of an earlier release are counted. Until there is a count, nobody inserts.
       const first = { _id, count: await countStored(signal), changes: 0, corrections: 0 };
       await unlessDuplicate(run(signal, () => counters.insertOne(first)));

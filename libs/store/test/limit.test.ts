@@ -51,6 +51,11 @@ describeOverMongodb("a limit over MongoDB", (mongodb) => {
     expect(await one.count()).toBe(10);
   });
 
+  test("the first inserts, which come at the same time, find room", async () => {
+    const stored = await insertMany(40, 1_000);
+    expect(stored.filter(Boolean)).toHaveLength(40);
+  });
+
   test("it holds while two replicas insert and remove at the same time", async () => {
     const ids = Array.from({ length: 8 }, () => randomUUID());
     const counts: number[] = [];
