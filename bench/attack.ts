@@ -1,5 +1,5 @@
 /**
- * What a stranger without a key costs others over HTTP. Then what a device with a leaked token costs others beside an
+ * The cost to others of a stranger without a key over HTTP, and of a device with a leaked token beside an
  * idle fleet: one device publishes, is called and is read, first alone, then during an attack by another.
  * `node bench/attack.ts [seconds of an attack] [part of its name] [sizes of fleets, as 3000,10000] [haproxy]`
  */

@@ -5,7 +5,7 @@ import { median, p99, reportFigures } from "../measure.ts";
 import { cpuSeconds, largestResidentMemory, meshProcesses, residentMemory } from "../process-usage.ts";
 import { type Latencies, steadily } from "../steady-load.ts";
 
-/** What a stranger without a key sends over HTTP. */
+/** HTTP requests of a stranger without a key. */
 interface HttpAttack {
   readonly name: string;
   readonly connections: number;

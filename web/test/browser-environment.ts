@@ -4,7 +4,7 @@ import { type DOMWindow, JSDOM } from "jsdom";
 const address = "http://localhost/";
 const { window } = new JSDOM("<!doctype html>", { url: address, pretendToBeVisual: true });
 
-/** What Node has too, but nodes of jsdom's documents need in jsdom's form. */
+/** Globals of Node that nodes of jsdom's documents need in jsdom's form. */
 const ofBrowser =
   /^(Event(Target)?|(Custom|Message|Close|Error)Event|File|DOMException|navigator|Storage|(local|session)Storage|(add|remove)EventListener|dispatchEvent)$/;
 

@@ -33,7 +33,7 @@ export interface BatchedMessage {
   readonly will: boolean;
 }
 
-/** What identifies a batch: the number grows by one from one batch of a front's life to the next one. */
+/** Identity of a batch; the number grows by one with each batch of a front's life. */
 export interface BatchHeader {
   /** Number of the stream that it is in. */
   readonly shard: number;

@@ -66,7 +66,7 @@ export function publishReply(bus: Bus, replica: string | null, bytes: Uint8Array
   if (replica === null || isToken.test(replica)) bus[natsConnection].publish(replySubject(replica), bytes);
 }
 
-/** What a message to a device has besides its payload. */
+/** Fields of a message to a device, without its payload. */
 const MessageHead = z.object({
   topic: z.string(),
   qos: z.union([z.literal(0), z.literal(1), z.literal(2)]),
@@ -77,12 +77,12 @@ const MessageHead = z.object({
   publisher: z.string().optional(),
 });
 
-/** A message to a device, wherever it is connected. */
+/** A message to a device, to all its connections. */
 export interface MessageToDevice extends z.infer<typeof MessageHead> {
   readonly payload: Uint8Array;
 }
 
-/** What became of a message: `not_connected` is proved by the broker, nothing was sent then. */
+/** Outcome of a message; `not_connected` means that the broker has proved that nothing was sent. */
 export type DeviceDelivery = "delivered" | "not_subscribed" | "not_connected";
 
 function deviceSubject(deviceId: string): string {

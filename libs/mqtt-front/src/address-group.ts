@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 
-/** What counts as one client in bounds by address: an IPv4 address, or an IPv6 network of 64 bits. */
+/** One client in bounds by address: an IPv4 address, or an IPv6 network of 64 bits. */
 export function addressGroup(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

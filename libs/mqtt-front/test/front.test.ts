@@ -10,7 +10,7 @@ import { describe, expect, test } from "@jest/globals";
 import { connectAsync, connect as connectMqtt, type IPublishPacket, type MqttClient } from "mqtt";
 import { password, startFront } from "./front-fixture.ts";
 
-/** What a client received, in order, with its packets. */
+/** Deliveries to a client, in order, with its packets. */
 function received(
   client: MqttClient,
 ): { readonly topic: string; readonly text: string; readonly packet: IPublishPacket }[] {

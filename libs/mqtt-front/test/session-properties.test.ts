@@ -40,7 +40,7 @@ class LossyWorld {
   readonly #storing: { readonly publication: Publication; readonly by: MqttConnection }[] = [];
   #toServer: IncomingPacket[] = [];
   #toClient: OutgoingPacket[] = [];
-  /** What the client has sent and not completed, by packet id, in order. */
+  /** Messages of the client that are not complete, by packet id, in order. */
   readonly #clientSends = new Map<number, { readonly text: string; isReleased: boolean }>();
   /** Packet ids of what the client has received and the front has not released. */
   readonly #clientHolds = new Set<number>();

@@ -18,7 +18,7 @@ interface CounterDocument {
 export interface MongoLimitOptions {
   /** Unique in the database. */
   readonly name: string;
-  /** What the limit is for, counted in the collection. */
+  /** Counts the limited documents in the collection. */
   readonly countStored: (signal: AbortSignal) => Promise<number>;
   /** Monotonic milliseconds. */
   readonly nowMs?: () => number;

@@ -14,7 +14,7 @@ const body = JSON.stringify({ text: "x".repeat(1_000) });
 const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
 const whole = "HTTP/1.1 204 No Content\r\n\r\n";
 
-/** What a receiver does with a connection, once a request has arrived. */
+/** Behaviour of a receiver with a connection, once a request has arrived. */
 type Receive = (socket: Socket) => void;
 
 /** Writes pieces as fast as they are taken. */

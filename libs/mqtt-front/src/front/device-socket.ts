@@ -188,7 +188,7 @@ export class DeviceSocket {
   #close(): void {
     if (this.#stream.destroyed) return;
     this.#stream.end();
-    // What still comes is read and dropped, so that the end of the stream is noticed.
+    // Later bytes are read and dropped, so that the end of the stream is noticed.
     this.#stream.resume();
     this.#clock.schedule(closingMs, () => this.#stream.destroy());
   }

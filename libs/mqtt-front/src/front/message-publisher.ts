@@ -20,7 +20,7 @@ const shard = 0;
 const retryFirstMs = 100;
 const retryLongestMs = 1_000;
 
-/** What a message is stored for. */
+/** The consumer of a stored message. */
 export interface MessageReceipt {
   /** The message is stored. */
   stored(): void;

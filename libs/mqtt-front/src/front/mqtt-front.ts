@@ -29,7 +29,7 @@ const maxDecisions = 200;
 /** How long a login may take, in milliseconds. */
 const loginMs = 5_000;
 
-/** What happened to a device on its connection. */
+/** An event of a device on its connection. */
 export interface ConnectionReport {
   readonly deviceId: string | null;
   readonly clientId: string | null;
@@ -54,7 +54,7 @@ interface ConnectedDevice {
   readonly unsubscribe: () => void;
 }
 
-/** What was admitted on a connection. */
+/** The login admitted on a connection. */
 interface AdmittedSocket {
   readonly deviceId: string;
   readonly rate: DeviceRate;

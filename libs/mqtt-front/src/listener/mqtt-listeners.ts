@@ -98,7 +98,7 @@ export async function openMqttListeners(options: MqttListenersOptions): Promise<
   };
 }
 
-/** What a socket fails with is seen at its end, by those who read it. */
+/** An error of a socket is read where the socket closes. */
 function ignore(): void {}
 
 async function listenOn(server: Server, host: string, port: number): Promise<number> {

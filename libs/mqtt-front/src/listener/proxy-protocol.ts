@@ -7,7 +7,7 @@ const maxBinaryBytes = 16 + 512;
 const binarySignature = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const textSignature = Buffer.from("PROXY ", "latin1");
 
-/** What a proxy says of a connection; `null` address: the proxy speaks for itself, such as in a health check. */
+/** The client of a proxied connection; `null` address: the proxy's own connection, such as a health check. */
 export interface ProxyHeader {
   readonly address: string | null;
   /** Bytes of the header; the client's own bytes follow. */

@@ -16,7 +16,7 @@ const firstPieceBytes = 512;
 export interface PacketFault {
   readonly type: "fault";
   readonly code: ReasonCode;
-  /** What is wrong, for diagnostics. */
+  /** The fault, for diagnostics. */
   readonly detail: string;
 }
 

@@ -108,7 +108,7 @@ interface BarePacket<Type> {
   readonly type: Type;
 }
 
-/** What a client may send. */
+/** Packets of a client. */
 export type IncomingPacket =
   | ConnectPacket
   | PublishPacket
@@ -119,7 +119,7 @@ export type IncomingPacket =
   | BarePacket<"pingreq">
   | BarePacket<"auth">;
 
-/** What a server sends. */
+/** Packets of a server. */
 export type OutgoingPacket =
   | ConnackPacket
   | PublishPacket

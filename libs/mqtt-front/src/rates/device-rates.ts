@@ -7,7 +7,7 @@ const maxDevices = 100_000;
 /** Seconds of the rate that a device may send at once. */
 const burstSeconds = 10;
 
-/** What a device may send each second over all its connections in a front; ten times as much at once. */
+/** Limits of a device each second over all its connections in a front; bursts of ten times as much. */
 export interface DeviceRateLimits {
   readonly messages: number;
   readonly bytes: number;

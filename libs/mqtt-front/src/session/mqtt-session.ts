@@ -2,14 +2,14 @@ import { IncomingQos2 } from "./incoming-qos2.ts";
 import { OutgoingWindow } from "./outgoing-window.ts";
 import { type KeptSubscription, SubscriptionTable } from "./subscription-table.ts";
 
-/** What is kept of a session while its client is away, as plain data. */
+/** A session while its client is away, as plain data. */
 export interface KeptSession {
   readonly subscriptions: readonly KeptSubscription[];
   /** Packet ids of messages at QoS 2 that are stored and that the client has not released. */
   readonly held: readonly number[];
 }
 
-/** What belongs to a client id and outlives a connection: subscriptions, and messages under way in both directions. */
+/** State of a client id across connections: subscriptions, and messages under way in both directions. */
 export class MqttSession {
   readonly clientId: string;
   readonly subscriptions: SubscriptionTable;
@@ -25,7 +25,7 @@ export class MqttSession {
     this.incoming = new IncomingQos2(kept.held);
   }
 
-  /** What to keep. Messages in flight are not part of it. */
+  /** Data to keep, without messages in flight. */
   keep(): KeptSession {
     return { subscriptions: [...this.subscriptions], held: [...this.incoming.held] };
   }

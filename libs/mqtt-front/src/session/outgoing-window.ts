@@ -10,7 +10,7 @@ export const maxInFlightBytes = 1024 * 1024;
 /** Bytes of messages that wait for a place in flight; beyond it the client is too slow. */
 export const maxWaitingBytes = 1024 * 1024;
 
-/** Bytes counted for each message besides its topic and payload. */
+/** Bytes counted for each message in addition to its topic and payload. */
 const messageOverheadBytes = 200;
 
 const largestPacketId = 0xffff;
@@ -27,7 +27,7 @@ export interface OutgoingMessage {
   readonly expiresAtMs: number | null;
 }
 
-/** What is sent next: a message, also again, or the release of one that the client has received. */
+/** The next packet: a message, also a repeated one, or the release of one that the client has received. */
 export type NextInWindow =
   | {
       readonly send: "publish";
@@ -95,7 +95,7 @@ export class OutgoingWindow {
     return true;
   }
 
-  /** What to send next; null while the client has to acknowledge first. */
+  /** The next packet; null while the client has to acknowledge first. */
   next(): NextInWindow | null {
     if (this.#sent >= this.#maximum) return null;
     const again = this.#again.shift();

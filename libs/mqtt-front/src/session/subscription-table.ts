@@ -51,7 +51,7 @@ export class SubscriptionTable {
     return this.#rows.get(filter)?.subscription ?? null;
   }
 
-  /** What selects a topic; null for nothing. `isOwn`: the client itself published the message. */
+  /** The subscriptions that match a topic; null for none. `isOwn`: the client itself published the message. */
   match(topic: string, isOwn: boolean): SubscriptionMatch | null {
     if (this.#rows.size === 0) return null;
     const levels = topic.split("/");

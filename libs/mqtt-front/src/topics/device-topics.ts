@@ -13,7 +13,7 @@ export type Destination =
   /** `replica` is null in the replies of firmware that does not repeat it. */
   | { readonly to: "replica"; readonly replica: string | null; readonly maxBytes: number };
 
-/** What one device may use (api.md, MQTT). All characters but `/`, `+` and `#` are ordinary ones. */
+/** Topics of one device (api.md, MQTT). All characters but `/`, `+` and `#` are ordinary ones. */
 export interface DeviceTopics {
   /** Where a message on this topic goes; null: the device may not publish there. */
   destinationOf(topic: string): Destination | null;
@@ -32,7 +32,7 @@ const publishable: readonly TopicDeclaration[] = allTopics.filter(({ from }) => 
 /** Decides about one topic of the table; undefined: it is another one. */
 type TopicRule = (topic: string) => Destination | undefined;
 
-/** By comparing texts, since this is done for each message. A topic has at most one parameter besides the id. */
+/** Compares texts, since this runs for each message. A topic has at most one parameter after the id. */
 function ruleOf(
   { topic: template, batch, maxBytes = maxPayloadBytes }: TopicDeclaration,
   id: string,

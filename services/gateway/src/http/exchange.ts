@@ -244,7 +244,7 @@ function addHeaders(headers: Record<string, string>, more: Readonly<Record<strin
 }
 
 function writeHead({ request, response, headers }: Exchange, status: number): void {
-  // What is left of the body is not read, so nothing can follow it.
+  // The rest of the body is not read, so nothing can follow it.
   if (!request.complete) response.shouldKeepAlive = false;
   response.writeHead(status, headers);
 }

@@ -29,7 +29,7 @@ export function masterView({
   };
 }
 
-/** What another view selects, with the keys in it redacted. */
+/** Another view with the keys in its frames redacted. */
 export function redactedView(view: View): View {
   const redact = (frames: readonly Frame[]) => frames.map((frame) => frame.redacted);
   const shown = (frames: readonly Frame[] | Promise<readonly Frame[]>) =>

@@ -139,7 +139,7 @@ export function seriesAnswers({ data, devices }: Pick<GatewayClients, "data" | "
   };
 }
 
-/** What is asked for by a key of one device, that device by default. Throws `device_mismatch` for any other. */
+/** The device of a request by a device key, by default the key's. Throws `device_mismatch` for any other. */
 function ownDevice(own: string, asked = [own]): string[] {
   if (asked.every((id) => id === own)) return asked;
   const { code, when } = contract.methods.readSeries.errors.device_mismatch;
