@@ -41,7 +41,7 @@ export function keepsOwnTime(request: IncomingMessage): void {
 
 /**
  * The requests of one connection, one after the other. The next one begins when the answer before is written and the
- * event loop had a turn: requests that arrive together delay no other connection. Bytes that follow a request are parsed after
+ * event loop had a turn: requests that arrive together delay no other. Bytes that follow a request are parsed after
  * its answer.
  */
 export class HttpConnection {
