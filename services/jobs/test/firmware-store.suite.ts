@@ -63,6 +63,16 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
       expect(await store().insert(firmware, most, signal)).toBe("stored");
       return firmware;
     };
+    const filesOf = (clock: ManualClock) =>
+      createFirmwareFiles({
+        isInUse: async () => false,
+        store: store(),
+        maxFile: 100,
+        maxBytes: 100,
+        isSigned: () => true,
+        newId: randomUUID,
+        clock,
+      });
     const pieceOf = async (upload: string, number: number) => {
       const piece = await store().readPiece(upload, number, signal);
       return piece && [...piece];
@@ -162,15 +172,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
     });
 
     test("contents that were stored without an MD5 get it, once they are read", async () => {
-      const files = createFirmwareFiles({
-        isInUse: async () => false,
-        store: store(),
-        maxFile: 100,
-        maxBytes: 100,
-        isSigned: () => true,
-        newId: randomUUID,
-        clock: new ManualClock(),
-      });
+      const files = filesOf(new ManualClock());
       const bytes = Buffer.from("abc");
       const sha256 = createHash("sha256").update(bytes).digest("hex");
       const [first, second] = [newUpload("older"), newUpload("damaged")];
@@ -189,15 +191,7 @@ export function describeFirmwareStore(adapter: string, create: () => Promise<Sto
 
     test("uploads that were cut, or whose firmware is gone, are removed after an hour", async () => {
       const clock = new ManualClock();
-      const files = createFirmwareFiles({
-        isInUse: async () => false,
-        store: store(),
-        maxFile: 100,
-        maxBytes: 100,
-        isSigned: () => true,
-        newId: randomUUID,
-        clock,
-      });
+      const files = filesOf(clock);
       const now = clock.now().getTime();
       const firmware = await insert();
       const content = newUpload(firmware.id, { begun_at: now - 7_200_000 });

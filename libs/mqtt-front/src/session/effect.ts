@@ -1,19 +1,11 @@
-import type { ConnectPacket, FilterSubscription, OutgoingPacket, Qos } from "../packets/packet.ts";
-import type { PacketProperties } from "../packets/properties.ts";
+import type { ConnectPacket, FilterSubscription, OutgoingPacket, PublishPacket } from "../packets/packet.ts";
 import type { Destination } from "../topics/device-topics.ts";
 
-/** A message that a device publishes and may publish. */
-export interface Publication {
-  readonly topic: string;
-  /** A view of what came from the socket. */
-  readonly payload: Buffer;
-  readonly qos: Qos;
-  readonly retain: boolean;
-  readonly dup: boolean;
-  /** 0 at QoS 0, and of a will. */
-  readonly packetId: number;
-  /** Those that other connections of the device get. */
-  readonly properties: PacketProperties;
+/**
+ * A message that a device publishes and may publish. `payload` is a view of the socket's bytes, `packetId` of a will is
+ * 0, and other connections of the device get `properties`.
+ */
+export interface Publication extends Omit<PublishPacket, "type"> {
   readonly destination: Destination;
 }
 
