@@ -5,6 +5,9 @@ import type { RuleStore, StoredRule } from "./rule-store.ts";
 /** Returns rows as they are now, or as they were at most so many milliseconds ago. */
 export type ReadOnChange<Rows> = (signal: AbortSignal, maxAgeMs?: number) => Promise<Rows>;
 
+/** Rules beyond the bound, which a release before this one may have stored in MongoDB. */
+const moreRules = 100;
+
 /** Reads all rules, for the evaluation and the notifier. */
 export function createRuleReader(
   rules: Pick<RuleStore, "editionOf" | "listRules">,
@@ -13,7 +16,7 @@ export function createRuleReader(
   return readOnChange(
     rules,
     "rules",
-    (signal) => rules.listRules({ limit: alertBounds.rules }, signal),
+    (signal) => rules.listRules({ limit: alertBounds.rules + moreRules }, signal),
     clock,
   );
 }
